@@ -9,6 +9,8 @@ use std::ops::Range;
 const KEYWORDS: [&str; 3] = ["class", "struct", "union"];
 /// Maximum number of words in a head: more are prose.
 const MAX_WORDS: usize = 6;
+/// Maximum number of characters in which values of a variable are told from the members of a class.
+const MAX_VALUES: usize = 200;
 
 /// Returns the bytes of a text with spaces in the place of such macros.
 pub(crate) fn without_export_macros(text: &str) -> Cow<'_, [u8]> {
@@ -49,8 +51,17 @@ fn macros_behind(text: &str, begin: usize, keyword: &str) -> Vec<Range<usize>> {
     }
     // The name itself.
     words.pop();
-    let is_head = after.starts_with('{') || after.starts_with(':') && !after.starts_with("::");
+    let has_body = after.strip_prefix('{').is_some_and(|inside| keyword == "class" || !are_values(inside));
+    let is_head = has_body || after.starts_with(':') && !after.starts_with("::");
     if is_head && words.iter().all(|place| is_macro(word(place))) { words } else { Vec::new() }
+}
+
+/// Reports whether what stands in braces are the values of a variable, as in `struct POINT p{1, 2}`. If there is
+/// nothing, it is the body of a class.
+fn are_values(inside: &str) -> bool {
+    let mut before_end = inside.chars().take(MAX_VALUES).filter(|c| !c.is_whitespace());
+    let is_empty = before_end.clone().next() == Some('}');
+    !is_empty && before_end.find(|c| matches!(*c, '}' | ';' | ':' | '(' | '#' | '/')) == Some('}')
 }
 
 fn is_in_name(c: char) -> bool {
@@ -77,6 +88,10 @@ mod tests {
             ("struct POINT make(int a) {", "struct POINT make(int a) {"),
             ("struct Point p {1, 2};", "struct Point p {1, 2};"),
             ("struct POINT p;", "struct POINT p;"),
+            ("struct POINT p{1, 2};", "struct POINT p{1, 2};"),
+            ("struct API S { int a; };", "struct     S { int a; };"),
+            ("struct API S {\n};", "struct     S {\n};"),
+            ("enum class API E { A, B };", "enum class     E { A, B };"),
             ("class API A::B {", "class API A::B {"),
             ("subclass LIB_API Thing {", "subclass LIB_API Thing {"),
             ("class", "class"),

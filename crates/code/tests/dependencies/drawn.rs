@@ -378,7 +378,10 @@ fn a_type_of_java_that_is_nowhere_is_named() {
         ("org.acme.model.QUser", "", ""),
         ("org.acme.model.User_", "", ""),
         ("org.acme.model.UserMapperImpl", "", ""),
+        ("org.acme.model.ImmutableUser", "", ""),
+        ("org.acme.model.BR", "", ""),
         ("org.acme.model.Gone", "=== b/Gone.kt\n", ""),
+        ("org.acme.model.Gone", "=== b/Gone.jj\n", ""),
         ("org.acme.model.Gone", "=== b/build.gradle\ndependencies {\n    api 'org.acme.other:thing:1'\n}\n", ""),
         (
             "org.acme.model.Gone",

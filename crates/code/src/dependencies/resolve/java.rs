@@ -10,11 +10,24 @@ use super::model::Found;
 use crate::language::Language;
 
 /// The endings of files that types of Java may be made from.
-const SOURCES: [&str; 11] =
-    [".aj", ".avsc", ".fbs", ".g4", ".groovy", ".kt", ".proto", ".scala", ".thrift", ".wsdl", ".xsd"];
+const SOURCES: [&str; 15] = [
+    ".aj", ".avdl", ".avsc", ".fbs", ".flex", ".g4", ".groovy", ".jj", ".jjt", ".kt", ".proto", ".scala", ".thrift",
+    ".wsdl", ".xsd",
+];
 /// What processors of annotations add to the names of types.
-const MADE: [&str; 10] =
-    ["AutoValue_", "BuildConfig", "Builder", "Dagger", "Factory", "Generated", "Grpc", "Impl", "Mapper", "Messages"];
+const MADE: [&str; 11] = [
+    "AutoValue_",
+    "BuildConfig",
+    "Builder",
+    "Dagger",
+    "Factory",
+    "Generated",
+    "Grpc",
+    "Immutable",
+    "Impl",
+    "Mapper",
+    "Messages",
+];
 
 /// The types of the project.
 pub(super) struct Types<'p> {
@@ -73,7 +86,9 @@ impl<'p> Types<'p> {
         let is_plain = name.chars().all(char::is_alphanumeric) && !MADE.iter().any(|part| name.contains(part));
         // Types of queries are called like `QUser`.
         let is_query = name.starts_with('Q') && name.chars().nth(1).is_some_and(char::is_uppercase);
-        name.len() > 1 && is_plain && !is_query && self.whole.contains(package.as_str())
+        // `R` and `BR` name the resources of Android.
+        let is_short = name.len() < 2 || name == "BR";
+        !is_short && is_plain && !is_query && self.whole.contains(package.as_str())
     }
 
     /// Returns the file of a type, which may be inside another one.

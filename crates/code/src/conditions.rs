@@ -39,6 +39,7 @@ fn blanks(bytes: &[u8]) -> Vec<Range<usize>> {
                     line = bytes.get(next..end).unwrap_or_default();
                 }
                 scan.directive(directive.trim_ascii_start(), at..end);
+                scan.comment_in(bytes.get(at..end).unwrap_or_default());
             }
             _ => scan.code(line),
         }
@@ -68,6 +69,8 @@ struct Scan {
     /// How many blocks are open if only first branches count.
     depth: i64,
     in_comment: bool,
+    /// Whether a directive is read, whose blocks are those of a macro.
+    in_directive: bool,
     conditions: Vec<Condition>,
     blanks: Vec<Range<usize>>,
 }
@@ -109,6 +112,13 @@ impl Scan {
         }
     }
 
+    /// Notes whether a comment begins in a directive and goes on behind it.
+    fn comment_in(&mut self, directive: &[u8]) {
+        self.in_directive = true;
+        self.code(directive);
+        self.in_directive = false;
+    }
+
     fn code(&mut self, line: &[u8]) {
         let (mut bytes, mut quote) = (line.iter().copied().peekable(), None::<u8>);
         // What the name or the number before a byte begins with.
@@ -133,6 +143,7 @@ impl Scan {
                 (None, b'"' | b'\'') => quote = Some(byte),
                 (None, b'/') if bytes.next_if_eq(&b'/').is_some() => return,
                 (None, b'/') => self.in_comment = bytes.next_if_eq(&b'*').is_some(),
+                (None, b'{' | b'}') if self.in_directive => {}
                 (None, b'{') => self.depth += 1,
                 (None, b'}') => {
                     self.depth -= 1;
@@ -165,6 +176,7 @@ mod tests {
             "#if A\nchar a = '{'; // {\n/* {\n#else */ char *b = \"\\\"{\";\n#endif\n",
             "#ifdef A\n#define X {\n#endif\n#else\n#endif\n",
             "#ifdef A\n{",
+            "#if A\n#define X 1 /* { one\n{ two */\n#else\nint f() { }\n#endif\n",
             "#if A\nif (a > 1'000) { }\n#else\nif (a > u8'1') { b = 0xF'F; }\n#endif\n",
             "#if H\n{\n#if A\n#define X \\\n\n#endif\n}\n#endif\n",
         ] {

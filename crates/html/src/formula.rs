@@ -53,7 +53,8 @@ fn with_signs(page: &Page, id: NodeId, end: NodeId) -> String {
             }
             Kind::Text(start, to) => text.push_str(page.text(start, to).trim_ascii()),
             Kind::Element(tag) => {
-                let closing = begin_operand(&mut text, open.last_mut(), node.end - at);
+                let around = open.last_mut();
+                let closing = around.map_or("", |around| begin_operand(&mut text, around, node.end - at));
                 let sign = if let Tag::Operation(sign) = tag { Some(sign) } else { None };
                 let (opening, closing) = match (sign, closing) {
                     (Some('√'), ")") => ("√(", "))"),
@@ -72,8 +73,8 @@ fn with_signs(page: &Page, id: NodeId, end: NodeId) -> String {
 
 /// Writes what stands before a child of an operation: its sign, and a parenthesis if the child has several parts.
 /// Returns what ends the child.
-fn begin_operand(text: &mut String, around: Option<&mut Open>, nodes: usize) -> &'static str {
-    let Some(Open { sign: Some(sign), children, .. }) = around else { return "" };
+fn begin_operand(text: &mut String, around: &mut Open, nodes: usize) -> &'static str {
+    let Open { sign: Some(sign), children, .. } = around else { return "" };
     *children += 1;
     match (*children, *sign) {
         (1, _) => {}

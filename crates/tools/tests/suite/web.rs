@@ -547,7 +547,28 @@ pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHar
         let output = harness.call("fetch_api_docs", json!({ "library": library })).await;
         assert!(said(&output).starts_with(&format!("Retry: {expected}")), "{}", said(&output));
     }
-    // Of a name alone, the project says where it is.
+    for library in ["../../etc", "a b", "rust:", "x\u{202e}y"] {
+        let output = harness.call("fetch_api_docs", json!({ "library": library })).await;
+        assert!(said(&output).starts_with("Retry: Invalid parameters: `library`"), "{library}: {}", said(&output));
+    }
+    // What is too long to be read is not nothing.
+    let mut settings = ToolSettings::default();
+    settings.web_requests.max_response_size_mb = 1;
+    settings.web_requests.allowed_domains = vec!["registry.npmjs.org".to_owned()];
+    harness.limit(&settings);
+    web.put("https://registry.npmjs.org/left-pad", "application/json", format!("{NPM}{}", " ".repeat(2 << 20)));
+    let output = harness.call("fetch_api_docs", json!({"library": "npm:left-pad"})).await;
+    assert!(said(&output).contains("(not read: what the registry has of it is larger than"), "{}", said(&output));
+    assert_eq!(output.footer, "[cut: the registry has more]");
+}
+
+/// Of a name alone, the project says where it is.
+pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
+    put_pages(&harness);
+    let web = Arc::clone(&harness.web);
+    let docs = async |library: &str, version: Option<&str>| -> APIDocumentation {
+        data(&harness, "fetch_api_docs", json!({"library": library, "version": version})).await
+    };
     web.put("https://docs.rs/fmt/latest/fmt/", "text/html", PAGE);
     for path in ["fmt", "fmt@go1.22", "net/http", "golang.org/x/net@v0.1.0"] {
         web.put(&format!("https://pkg.go.dev/{path}"), "text/html", PAGE);
@@ -570,17 +591,4 @@ pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHar
     assert_eq!((found.registry.as_str(), found.others.len()), ("docs.rs", 0));
     let output = harness.call("fetch_api_docs", json!({"library": "requests"})).await;
     assert!(said(&output).contains("name its registry if it is another one"), "{}", said(&output));
-    for library in ["../../etc", "a b", "rust:", "x\u{202e}y"] {
-        let output = harness.call("fetch_api_docs", json!({ "library": library })).await;
-        assert!(said(&output).starts_with("Retry: Invalid parameters: `library`"), "{library}: {}", said(&output));
-    }
-    // What is too long to be read is not nothing.
-    let mut settings = ToolSettings::default();
-    settings.web_requests.max_response_size_mb = 1;
-    settings.web_requests.allowed_domains = vec!["registry.npmjs.org".to_owned()];
-    harness.limit(&settings);
-    web.put("https://registry.npmjs.org/left-pad", "application/json", format!("{NPM}{}", " ".repeat(2 << 20)));
-    let output = harness.call("fetch_api_docs", json!({"library": "npm:left-pad"})).await;
-    assert!(said(&output).contains("(not read: what the registry has of it is larger than"), "{}", said(&output));
-    assert_eq!(output.footer, "[cut: the registry has more]");
 }

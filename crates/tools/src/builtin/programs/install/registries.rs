@@ -121,8 +121,8 @@ pub(super) struct Indexes {
 }
 
 impl Indexes {
-    /// Takes those of the files of pip: it does not read each by itself, and uv reads none. Where the first index is not
-    /// public, a public one that replaces it in another list is left out: it could serve what the first one has.
+    /// Takes those of the files of pip: it does not read each by itself, and uv reads none. Where the first index is
+    /// not public, a public one that replaces it in another list is left out: it could serve what the first one has.
     pub(super) fn of(registries: &[Registry]) -> Indexes {
         let passed_on = registries.iter().filter(|registry| registry.reader == Reader::Pip);
         let mut indexes = Indexes::default();

@@ -150,6 +150,8 @@ const WALLS: [Wall; 15] = [
             "tempfile",
             "tokio",
             "tokio-util",
+            // Reads the settings of package managers; other crates compile it already.
+            "toml",
         ],
     },
     Wall {

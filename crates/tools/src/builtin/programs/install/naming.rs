@@ -1,5 +1,5 @@
-//! How the files of a project name registries, line by line, and what in them keeps a package manager from asking these
-//! and no others.
+//! How the files of a project name registries, and what in them keeps a package manager from asking these and no
+//! others.
 
 use orchestrate_core::host::WebUrl;
 
@@ -16,7 +16,7 @@ pub(super) enum Format {
     Npmrc,
     /// A key that ends with this, and its value.
     Yaml(&'static str),
-    /// Any address in the tables whose names begin with one of these.
+    /// Any address at or below one of these keys, from the root on.
     Toml(&'static [&'static str]),
 }
 
@@ -92,7 +92,11 @@ impl Said {
 /// Reads what a text says about registries.
 pub(super) fn said(text: &str, format: Format) -> Said {
     let text = text.trim_start_matches('\u{feff}');
-    let mut said = if format == Format::Requirements { requirements(text) } else { settings(text, format) };
+    let mut said = match format {
+        Format::Requirements => requirements(text),
+        Format::Toml(keys) => tables(text, keys),
+        Format::Ini | Format::Npmrc | Format::Yaml(_) => settings(text, format),
+    };
     let has_tokens = match format {
         Format::Npmrc | Format::Yaml(_) => true,
         Format::Toml(tables) => tables.contains(&"registries"),
@@ -189,9 +193,35 @@ fn split_option(word: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Reads what stands at these keys of TOML. A text that is none names nothing: no package manager can read it.
+fn tables(text: &str, keys: &[&str]) -> Said {
+    let mut said = Said::default();
+    let Ok(root) = text.parse::<toml::Table>() else { return said };
+    let root = toml::Value::Table(root);
+    for path in keys {
+        let value = path.split('.').try_fold(&root, |value, key| value.get(key));
+        let last = path.rsplit('.').next().unwrap_or_default();
+        value.into_iter().for_each(|value| read_value(last, value, &mut said));
+    }
+    said
+}
+
+/// Reads the value of a key, and those below it.
+fn read_value(key: &str, value: &toml::Value, said: &mut Said) {
+    match value {
+        toml::Value::String(text) => {
+            web_part(text).into_iter().for_each(|text| said.take(text, key.contains("extra")));
+        }
+        toml::Value::Boolean(true) if key == "no-index" => said.obstacles.push(Obstacle::NoIndex),
+        toml::Value::Array(values) => values.iter().for_each(|value| read_value(key, value, said)),
+        toml::Value::Table(table) => table.iter().for_each(|(key, value)| read_value(key, value, said)),
+        _ => {}
+    }
+}
+
 /// Reads settings, one in a line.
 fn settings(text: &str, format: Format) -> Said {
-    let (mut heading, mut key, mut said) = (String::new(), String::new(), Said::default());
+    let (mut key, mut said) = (String::new(), Said::default());
     // The indentation of the setting that a line further to the right goes on with.
     let mut of_setting: Option<usize> = None;
     for line in text.lines() {
@@ -201,8 +231,7 @@ fn settings(text: &str, format: Format) -> Said {
             continue;
         }
         let goes_on = format == Format::Ini && of_setting.is_some_and(|of_setting| indent > of_setting);
-        if is_heading(line, indent, goes_on, format) {
-            heading = line.trim_matches(['[', ']']).trim().to_owned();
+        if format == Format::Ini && line.starts_with('[') && !goes_on {
             of_setting = None;
             continue;
         }
@@ -212,31 +241,14 @@ fn settings(text: &str, format: Format) -> Said {
         } else {
             (key, of_setting) = (own, Some(indent));
         }
-        if says_no_index(format, &heading, &key, value) {
+        if format == Format::Ini && key == "no-index" && is_true(value) {
             said.obstacles.push(Obstacle::NoIndex);
         }
-        if names_registry(format, &heading, &key) {
-            for text in addresses_in(if format.is_of_lines() { line } else { value }, format) {
-                said.take(text, key.contains("extra"));
-            }
+        if names_registry(format, &key) {
+            addresses_in(value, format).into_iter().for_each(|text| said.take(text, key.contains("extra")));
         }
     }
     said
-}
-
-/// Reports whether a line begins a section or a table. What is indented may be a list in a list instead.
-fn is_heading(line: &str, indent: usize, goes_on: bool, format: Format) -> bool {
-    let name = line.trim_matches(['[', ']']);
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    line.starts_with('[') && !goes_on && (indent == 0 || format == Format::Ini || is_name)
-}
-
-impl Format {
-    /// Reports whether an address may stand anywhere in a line.
-    fn is_of_lines(self) -> bool {
-        matches!(self, Format::Toml(_))
-    }
 }
 
 /// Splits a line into its key and its value.
@@ -252,37 +264,26 @@ fn pair(line: &str, format: Format) -> (String, &str) {
     (key, value.trim_start_matches(|c: char| c.is_whitespace() || c == '=' || c == ':'))
 }
 
-fn names_registry(format: Format, heading: &str, key: &str) -> bool {
+fn names_registry(format: Format, key: &str) -> bool {
     match format {
-        Format::Requirements => false,
+        Format::Requirements | Format::Toml(_) => false,
         Format::Ini => matches!(key, "index-url" | "extra-index-url"),
         Format::Npmrc => key == "registry" || key.ends_with(":registry"),
         Format::Yaml(ending) => key.ends_with(ending),
-        Format::Toml(tables) => tables.iter().any(|table| heading.starts_with(table) && !is_of_uv_pip(heading, table)),
     }
 }
 
-/// Reports whether a table is among those of uv only by its name: `uv add` ignores what is for `uv pip`.
-fn is_of_uv_pip(heading: &str, table: &str) -> bool {
-    matches!((heading, table), ("tool.uv.pip", "tool.uv") | ("pip", ""))
-}
-
-fn says_no_index(format: Format, heading: &str, key: &str, value: &str) -> bool {
-    let is_setting = match format {
-        Format::Ini => true,
-        Format::Toml(_) => names_registry(format, heading, key),
-        Format::Requirements | Format::Npmrc | Format::Yaml(_) => false,
-    };
+/// Reads a switch as pip does.
+fn is_true(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
-    let is_true = value.split_whitespace().next().is_some_and(|word| matches!(word, "true" | "yes" | "on" | "1"));
-    is_setting && key == "no-index" && is_true
+    value.split_whitespace().next().is_some_and(|word| matches!(word, "true" | "yes" | "on" | "1"))
 }
 
 /// Returns the words of a value that are addresses, or should be.
 fn addresses_in(value: &str, format: Format) -> Vec<&str> {
     let is_quote = |c: char| c == '"' || c == '\'';
     match format {
-        Format::Requirements | Format::Ini => value.split_whitespace().collect(),
+        Format::Requirements | Format::Ini | Format::Toml(_) => value.split_whitespace().collect(),
         Format::Npmrc => value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).into_iter().collect(),
         Format::Yaml(_) => {
             let word = value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).unwrap_or_default();
@@ -290,7 +291,6 @@ fn addresses_in(value: &str, format: Format) -> Vec<&str> {
             let address = word.split_once(":-").map_or(word, |(_, default)| default.trim_end_matches('}'));
             web_part(address).into_iter().collect()
         }
-        Format::Toml(_) => value.split(is_quote).skip(1).step_by(2).filter_map(web_part).collect(),
     }
 }
 
@@ -313,8 +313,11 @@ mod tests {
     #[test]
     fn what_keeps_a_registry_from_being_asked_is_found() {
         use Obstacle::{Login, NoIndex, Token, Unclear};
-        let (uv, yarn, cargo) =
-            (Format::Toml(&["tool.uv"]), Format::Yaml("npmRegistryServer"), Format::Toml(&["source", "registries"]));
+        let (uv, yarn, cargo) = (
+            Format::Toml(&["tool.uv.index", "tool.uv.no-index"]),
+            Format::Yaml("npmRegistryServer"),
+            Format::Toml(&["source", "registries"]),
+        );
         let table: &[(Format, &str, &[Obstacle])] = &[
             (Format::Requirements, "--index-url http://bob:pw@127.0.0.1:8702/simple\n", &[Login]),
             (Format::Requirements, "-i https://${USER}:${PASS}@a.example/simple\n", &[Login]),

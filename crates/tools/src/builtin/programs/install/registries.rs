@@ -59,7 +59,10 @@ impl Reader {
     }
 }
 
-const OF_UV: Format = Format::Toml(&["tool.uv"]);
+/// What uv reads in a project; `tool.uv.sources` are no registries, and `tool.uv.pip` is for `uv pip` alone.
+const OF_PROJECT: Format =
+    Format::Toml(&["tool.uv.index-url", "tool.uv.index", "tool.uv.extra-index-url", "tool.uv.no-index"]);
+const OF_UV: Format = Format::Toml(&["index-url", "index", "extra-index-url", "no-index"]);
 const OF_OTHERS: Format = Format::Toml(&[
     "tool.poetry.source",
     "tool.pdm.source",
@@ -74,8 +77,8 @@ const FILES: [(&str, Ecosystem, Format, Reader); 16] = [
     ("pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     (".venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     ("venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
-    ("pyproject.toml", Ecosystem::Python, OF_UV, Reader::Uv),
-    ("uv.toml", Ecosystem::Python, Format::Toml(&[""]), Reader::Uv),
+    ("pyproject.toml", Ecosystem::Python, OF_PROJECT, Reader::Uv),
+    ("uv.toml", Ecosystem::Python, OF_UV, Reader::Uv),
     ("uv.toml", Ecosystem::Python, Format::Toml(&["pip"]), Reader::Other),
     ("pyproject.toml", Ecosystem::Python, OF_OTHERS, Reader::Other),
     ("Pipfile", Ecosystem::Python, Format::Toml(&["source"]), Reader::Other),
@@ -84,7 +87,7 @@ const FILES: [(&str, Ecosystem, Format, Reader); 16] = [
     (".npmrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Npm),
     (".yarnrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Yarn),
     (".yarnrc.yml", Ecosystem::JavaScript, Format::Yaml("npmRegistryServer"), Reader::Berry),
-    ("bunfig.toml", Ecosystem::JavaScript, Format::Toml(&["install"]), Reader::Other),
+    ("bunfig.toml", Ecosystem::JavaScript, Format::Toml(&["install.registry", "install.scopes"]), Reader::Other),
     (".cargo/config", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
     (".cargo/config.toml", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
 ];
@@ -356,9 +359,12 @@ mod tests {
                 "pyproject.toml",
                 "[project]\nurls = { home = \"https://no.example/\" }\n[[tool.uv.index]]\nname = \"a\"\n\
                  url = \"https://a.example/simple/\"\n[tool.uv]\nextra-index-url = [\n  \"https://b.example/\",\n]\n\
+                 publish-url = \"https://no.example/\"\n[tool.uv.sources]\na = { git = \"https://no.example/\" }\n\
                  [tool.other]\nurl = \"https://no.example/\"\n",
                 &["https://a.example/simple/", "https://b.example/"],
             ),
+            ("pyproject.toml", "[tool]\npoetry.source = [{ url = 'https://a.example/' }]\n", &["https://a.example/"]),
+            ("pyproject.toml", "[[tool.uv.index]\nurl = \"https://a.example/\"\n", &[]),
             (
                 "uv.toml",
                 "index-url = \"https://a.example/\"\n[[index]]\nurl = \"https://b.example/\"\n",
@@ -386,7 +392,7 @@ mod tests {
                 "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/index/\"\n\
                  [registries.corp]\nindex = \"sparse+https://b.example/\"\n[http]\nproxy = \"http://no.example/\"\n\
                  [registries]\nc = { index = \"sparse+https://c.example/\" }\n",
-                &["https://a.example/index/", "https://b.example/", "https://c.example/"],
+                &["https://a.example/index/", "https://c.example/", "https://b.example/"],
             ),
             ("requirements.txt", "-i https://user:password@a.example/\n-i file:///a\n-i ftp://a.example/\n", &[]),
             ("requirements.txt", "-i https://A.example:443/x\n-i https://a.example/x\n", &["https://a.example/x"]),

@@ -16,6 +16,8 @@ pub(super) enum Format {
     Npmrc,
     /// A key that ends with this, and its value.
     Yaml(&'static str),
+    /// `registry`, `@scope:registry` or what is below `registries`, in the file of a workspace of pnpm.
+    Workspace,
     /// Any address at or below one of these keys, from the root on.
     Toml(&'static [&'static str]),
 }
@@ -95,12 +97,13 @@ pub(super) fn said(text: &str, format: Format) -> Said {
     let mut said = match format {
         Format::Requirements => requirements(text),
         Format::Toml(keys) => tables(text, keys),
+        Format::Workspace => workspace(text),
         Format::Ini | Format::Npmrc | Format::Yaml(_) => settings(text, format),
     };
     let has_tokens = match format {
         Format::Npmrc | Format::Yaml(_) => true,
         Format::Toml(tables) => tables.contains(&"registries"),
-        Format::Requirements | Format::Ini => false,
+        Format::Requirements | Format::Ini | Format::Workspace => false,
     };
     if has_tokens && login::is_written_in(text) {
         said.obstacles.push(Obstacle::Token);
@@ -251,6 +254,39 @@ fn settings(text: &str, format: Format) -> Said {
     said
 }
 
+/// Reads the settings in pnpm's file of a workspace, which <https://pnpm.io/settings> lists. A file in one pair of braces
+/// may have them anywhere.
+fn workspace(text: &str) -> Said {
+    let (mut said, mut is_about_registries) = (Said::default(), false);
+    for line in text.lines() {
+        let is_at_the_root = !line.starts_with([' ', '\t']);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if is_at_the_root {
+            let key = line.trim_start_matches(['"', '\'']).split(": ").next().unwrap_or_default();
+            let key = key.trim_end_matches([':', '"', '\'', ' ']);
+            let is_key = matches!(key, "registry" | "registries") || key.ends_with(":registry");
+            is_about_registries = is_key || line.starts_with('{');
+        }
+        if is_about_registries {
+            let words = line.split(|c: char| c.is_whitespace() || "\"',[]".contains(c));
+            words.take_while(|word| !word.starts_with('#')).for_each(|word| read_word(word, &mut said));
+        }
+    }
+    said
+}
+
+/// Reads a word of YAML: an address, or a variable or an alias, which may stand for one.
+fn read_word(word: &str, said: &mut Said) {
+    match web_part(word) {
+        Some(url) => said.take(url.trim_end_matches('}'), false),
+        None if word.contains("${") || word.starts_with('*') => said.obstacles.push(Obstacle::Unclear),
+        None => {}
+    }
+}
+
 /// Splits a line into its key and its value.
 fn pair(line: &str, format: Format) -> (String, &str) {
     let ends = |c: char| c.is_whitespace() || c == '=' || (format == Format::Ini && c == ':');
@@ -266,7 +302,7 @@ fn pair(line: &str, format: Format) -> (String, &str) {
 
 fn names_registry(format: Format, key: &str) -> bool {
     match format {
-        Format::Requirements | Format::Toml(_) => false,
+        Format::Requirements | Format::Toml(_) | Format::Workspace => false,
         Format::Ini => matches!(key, "index-url" | "extra-index-url"),
         Format::Npmrc => key == "registry" || key.ends_with(":registry"),
         Format::Yaml(ending) => key.ends_with(ending),
@@ -283,7 +319,7 @@ fn is_true(value: &str) -> bool {
 fn addresses_in(value: &str, format: Format) -> Vec<&str> {
     let is_quote = |c: char| c == '"' || c == '\'';
     match format {
-        Format::Requirements | Format::Ini | Format::Toml(_) => value.split_whitespace().collect(),
+        Format::Requirements | Format::Ini | Format::Toml(_) | Format::Workspace => value.split_whitespace().collect(),
         Format::Npmrc => value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).into_iter().collect(),
         Format::Yaml(_) => {
             let word = value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).unwrap_or_default();
@@ -340,6 +376,9 @@ mod tests {
             (yarn, "npmRegistryServer: \"https://bob:pw@a.example\"\n", &[Login]),
             (yarn, "npmScopes:\n  corp:\n    npmAuthToken: abc\n", &[Token]),
             (yarn, "npmRegistryServer: ${REGISTRY:-https://a.example/}\n", &[]),
+            (Format::Workspace, "registry: https://bob:pw@a.example/\n", &[Login]),
+            (Format::Workspace, "registries:\n  default: ${REGISTRY}\n  '@a': *a\n", &[Unclear; 2]),
+            (Format::Workspace, "catalog:\n  token: ^1.0.0\n  a: https://bob:pw@a.example/a.tgz\n", &[]),
             (
                 uv,
                 "[[tool.uv.index]]\nurl = \"https://bob:pw@a.example/\"\n[tool.uv]\nno-index = true\n",

@@ -73,7 +73,7 @@ const OF_OTHERS: Format = Format::Toml(&[
 const OF_CARGO: Format = Format::Toml(&["source", "registries", "registry"]);
 
 /// The files besides lists of requirements.
-const FILES: [(&str, Ecosystem, Format, Reader); 16] = [
+const FILES: [(&str, Ecosystem, Format, Reader); 17] = [
     ("pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     (".venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     ("venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
@@ -87,6 +87,8 @@ const FILES: [(&str, Ecosystem, Format, Reader); 16] = [
     (".npmrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Npm),
     (".yarnrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Yarn),
     (".yarnrc.yml", Ecosystem::JavaScript, Format::Yaml("npmRegistryServer"), Reader::Berry),
+    // Only later versions of pnpm read it there.
+    ("pnpm-workspace.yaml", Ecosystem::JavaScript, Format::Workspace, Reader::Other),
     ("bunfig.toml", Ecosystem::JavaScript, Format::Toml(&["install.registry", "install.scopes"]), Reader::Other),
     (".cargo/config", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
     (".cargo/config.toml", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
@@ -388,6 +390,18 @@ mod tests {
                 &["https://a.example/", "https://b.example/"],
             ),
             (
+                "pnpm-workspace.yaml",
+                "packages:\n- packages/*\nregistry: https://a.example\nregistries: # all\n  default: 'https://b.example/' # \
+                 https://no.example/\n\n  \"@corp\": https://c.example/npm/\n\"@d:registry\": https://d.example/\n\
+                 catalog:\n  a: https://no.example/a.tgz\n",
+                &["https://a.example/", "https://b.example/", "https://c.example/npm/", "https://d.example/"],
+            ),
+            (
+                "pnpm-workspace.yaml",
+                "{ packages: [a], registries: { default: https://a.example/, '@b': \"https://b.example/\"} }\n",
+                &["https://a.example/", "https://b.example/"],
+            ),
+            (
                 ".cargo/config.toml",
                 "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/index/\"\n\
                  [registries.corp]\nindex = \"sparse+https://b.example/\"\n[http]\nproxy = \"http://no.example/\"\n\
@@ -533,6 +547,11 @@ mod tests {
         let bun = look(&[("bunfig.toml", bun)], Ecosystem::JavaScript);
         assert!(rye.refusal(&[Pip]).is_some_and(|refusal| refusal.contains("the registry https://a.example/simple/")));
         assert!(bun.refusal(&[Npm]).is_some_and(|refusal| refusal.contains("name it in `.npmrc` as well")));
+        let workspace = ("pnpm-workspace.yaml", "registries:\n  '@corp': https://a.example/\n");
+        let [pnpm, both] = [&[workspace][..], &[workspace, (".npmrc", "@corp:registry=https://a.example/\n")]]
+            .map(|files| look(files, Ecosystem::JavaScript).refusal(&[Npm]).unwrap_or_default());
+        assert!(pnpm.contains("`pnpm-workspace.yaml` names the registry https://a.example/"), "{pnpm}");
+        assert_eq!(both, "");
         let hidden = Found::of(Ecosystem::JavaScript, Vec::new(), &|_| Err(Obstacle::Hidden));
         assert!(hidden.refusal(&[Npm]).is_some_and(|refusal| refusal.starts_with("`.npmrc` may name a registry")));
     }

@@ -20,6 +20,10 @@ pub(super) enum Format {
     Workspace,
     /// Any address at or below one of these keys, from the root on.
     Toml(&'static [&'static str]),
+    /// Variables that name an index, at or below one of these keys.
+    Variables(&'static [&'static str]),
+    /// The settings of tox.
+    Tox,
 }
 
 /// What keeps a package manager from asking the registries that a file names, and no others.
@@ -96,14 +100,16 @@ pub(super) fn said(text: &str, format: Format) -> Said {
     let text = text.trim_start_matches('\u{feff}');
     let mut said = match format {
         Format::Requirements => requirements(text),
-        Format::Toml(keys) => tables(text, keys),
+        Format::Toml(keys) => tables(text, keys, read_value),
+        Format::Variables(keys) => tables(text, keys, read_variables),
+        Format::Tox => tox(text),
         Format::Workspace => workspace(text),
         Format::Ini | Format::Npmrc | Format::Yaml(_) => settings(text, format),
     };
     let has_tokens = match format {
         Format::Npmrc | Format::Yaml(_) => true,
         Format::Toml(tables) => tables.contains(&"registries"),
-        Format::Requirements | Format::Ini | Format::Workspace => false,
+        Format::Requirements | Format::Ini | Format::Workspace | Format::Variables(_) | Format::Tox => false,
     };
     if has_tokens && login::is_written_in(text) {
         said.obstacles.push(Obstacle::Token);
@@ -196,15 +202,18 @@ fn split_option(word: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Reads the value of a key of TOML, and those below it.
+type ReadValue = fn(&str, &toml::Value, &mut Said);
+
 /// Reads what stands at these keys of TOML. A text that is none names nothing: no package manager can read it.
-fn tables(text: &str, keys: &[&str]) -> Said {
+fn tables(text: &str, keys: &[&str], read: ReadValue) -> Said {
     let mut said = Said::default();
     let Ok(root) = text.parse::<toml::Table>() else { return said };
     let root = toml::Value::Table(root);
     for path in keys {
         let value = path.split('.').try_fold(&root, |value, key| value.get(key));
         let last = path.rsplit('.').next().unwrap_or_default();
-        value.into_iter().for_each(|value| read_value(last, value, &mut said));
+        value.into_iter().for_each(|value| read(last, value, &mut said));
     }
     said
 }
@@ -220,6 +229,88 @@ fn read_value(key: &str, value: &toml::Value, said: &mut Said) {
         toml::Value::Table(table) => table.iter().for_each(|(key, value)| read_value(key, value, said)),
         _ => {}
     }
+}
+
+/// The variables that name an index, and whether it is asked beside another one.
+const VARIABLES: [(&str, bool); 6] = [
+    ("PIP_INDEX_URL", false),
+    ("PIP_EXTRA_INDEX_URL", true),
+    ("UV_DEFAULT_INDEX", false),
+    ("UV_INDEX", true),
+    ("UV_INDEX_URL", false),
+    ("UV_EXTRA_INDEX_URL", true),
+];
+
+/// Reads the variables at a key and below it.
+fn read_variables(key: &str, value: &toml::Value, said: &mut Said) {
+    match value {
+        toml::Value::String(text) if key == "legacy_tox_ini" => {
+            let Said { registries, obstacles, .. } = tox(text);
+            said.registries.extend(registries);
+            said.obstacles.extend(obstacles);
+        }
+        toml::Value::String(text) => {
+            // Where hatch changes variables on a condition, it has the name and the value in one text.
+            let (name, value) = text.split_once('=').filter(|_| !is_variable(key)).unwrap_or((key, text));
+            read_variable(name, value, said);
+        }
+        toml::Value::Array(values) => values.iter().for_each(|value| read_variables(key, value, said)),
+        toml::Value::Table(table) => table.iter().for_each(|(key, value)| read_variables(key, value, said)),
+        _ => {}
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    VARIABLES.iter().any(|(known, _)| *known == name)
+}
+
+/// Reads the value of a variable. What passes on the user's own variable of that kind names nothing.
+fn read_variable(name: &str, value: &str, said: &mut Said) {
+    // tox has a condition before the name.
+    let name = name.trim().rsplit([' ', ':']).next().unwrap_or_default();
+    let Some((_, is_extra)) = VARIABLES.iter().find(|(known, _)| *known == name) else { return };
+    for word in value.split_whitespace().map(|word| word.trim_matches(['"', '\'', ','])) {
+        let passed_on = word.strip_prefix("{env:").and_then(|rest| rest.split(['}', ':']).next());
+        match web_part(word) {
+            Some(url) => said.take(url.strip_suffix('}').unwrap_or(url), *is_extra),
+            None if word.is_empty() || passed_on.is_some_and(is_variable) => {}
+            None => said.obstacles.push(Obstacle::Unclear),
+        }
+    }
+}
+
+/// Reads the settings of tox that are about registries, as <https://tox.wiki/en/stable/config.html> says: variables, and
+/// options of pip.
+fn tox(text: &str) -> Said {
+    let (mut key, mut said) = ("", Said::default());
+    for line in text.lines() {
+        let goes_on = line.starts_with([' ', '\t']);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        let (own, rest) = line.split_once('=').unwrap_or((line, ""));
+        let value = if goes_on { line } else { rest.trim() };
+        if !goes_on {
+            key = own.trim();
+        }
+        match key {
+            "setenv" | "set_env" => {
+                value.split_once('=').into_iter().for_each(|(name, value)| read_variable(name, value, &mut said));
+            }
+            // Each has a name.
+            "indexserver" => {
+                let urls = value.split_once('=').map(|(_, url)| url.split_whitespace());
+                urls.into_iter().flatten().for_each(|word| read_word(word, &mut said));
+            }
+            "deps" | "install_command" => {
+                let options = value.find(" -").and_then(|start| value.get(start..));
+                read_options(if value.starts_with('-') { value } else { options.unwrap_or_default() }, &mut said);
+            }
+            _ => {}
+        }
+    }
+    said
 }
 
 /// Reads settings, one in a line.
@@ -302,7 +393,7 @@ fn pair(line: &str, format: Format) -> (String, &str) {
 
 fn names_registry(format: Format, key: &str) -> bool {
     match format {
-        Format::Requirements | Format::Toml(_) | Format::Workspace => false,
+        Format::Requirements | Format::Toml(_) | Format::Variables(_) | Format::Tox | Format::Workspace => false,
         Format::Ini => matches!(key, "index-url" | "extra-index-url"),
         Format::Npmrc => key == "registry" || key.ends_with(":registry"),
         Format::Yaml(ending) => key.ends_with(ending),
@@ -319,7 +410,12 @@ fn is_true(value: &str) -> bool {
 fn addresses_in(value: &str, format: Format) -> Vec<&str> {
     let is_quote = |c: char| c == '"' || c == '\'';
     match format {
-        Format::Requirements | Format::Ini | Format::Toml(_) | Format::Workspace => value.split_whitespace().collect(),
+        Format::Requirements
+        | Format::Ini
+        | Format::Toml(_)
+        | Format::Variables(_)
+        | Format::Tox
+        | Format::Workspace => value.split_whitespace().collect(),
         Format::Npmrc => value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).into_iter().collect(),
         Format::Yaml(_) => {
             let word = value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).unwrap_or_default();
@@ -349,6 +445,7 @@ mod tests {
     #[test]
     fn what_keeps_a_registry_from_being_asked_is_found() {
         use Obstacle::{Login, NoIndex, Token, Unclear};
+        let hatch = Format::Variables(&["envs"]);
         let (uv, yarn, cargo) = (
             Format::Toml(&["tool.uv.index", "tool.uv.no-index"]),
             Format::Yaml("npmRegistryServer"),
@@ -376,6 +473,14 @@ mod tests {
             (yarn, "npmRegistryServer: \"https://bob:pw@a.example\"\n", &[Login]),
             (yarn, "npmScopes:\n  corp:\n    npmAuthToken: abc\n", &[Token]),
             (yarn, "npmRegistryServer: ${REGISTRY:-https://a.example/}\n", &[]),
+            (hatch, "[envs.a.env-vars]\nPIP_INDEX_URL = \"https://{env:USER}:{env:PASS}@a.example/\"\n", &[Login]),
+            (
+                hatch,
+                "[envs.a.env-vars]\nUV_INDEX = \"{env:CORP}\"\nUV_INDEX_URL = \"{env:UV_INDEX_URL:}\"\n",
+                &[Unclear],
+            ),
+            (Format::Tox, "[testenv]\nsetenv =\n    PIP_INDEX_URL = file:///a\n    A = file:///b\n", &[Unclear]),
+            (Format::Tox, "[testenv]\ndeps = -r a.txt\npass_env = PIP_INDEX_URL\ncommands = sed -i file:///a\n", &[]),
             (Format::Workspace, "registry: https://bob:pw@a.example/\n", &[Login]),
             (Format::Workspace, "registries:\n  default: ${REGISTRY}\n  '@a': *a\n", &[Unclear; 2]),
             (Format::Workspace, "catalog:\n  token: ^1.0.0\n  a: https://bob:pw@a.example/a.tgz\n", &[]),

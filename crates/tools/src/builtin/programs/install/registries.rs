@@ -70,10 +70,13 @@ const OF_OTHERS: Format = Format::Toml(&[
     "tool.rye.sources",
     "tool.uv.pip",
 ]);
+/// What hatch and tox give their environments.
+const OF_ENVIRONMENTS: Format = Format::Variables(&["tool.hatch.envs", "tool.tox"]);
+const OF_TOX: Format = Format::Variables(&["env_run_base", "env_pkg_base", "env"]);
 const OF_CARGO: Format = Format::Toml(&["source", "registries", "registry"]);
 
 /// The files besides lists of requirements.
-const FILES: [(&str, Ecosystem, Format, Reader); 17] = [
+const FILES: [(&str, Ecosystem, Format, Reader); 22] = [
     ("pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     (".venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     ("venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
@@ -84,6 +87,11 @@ const FILES: [(&str, Ecosystem, Format, Reader); 17] = [
     ("Pipfile", Ecosystem::Python, Format::Toml(&["source"]), Reader::Other),
     ("pdm.toml", Ecosystem::Python, Format::Toml(&["pypi"]), Reader::Other),
     ("pixi.toml", Ecosystem::Python, Format::Toml(&["pypi-options"]), Reader::Other),
+    ("pyproject.toml", Ecosystem::Python, OF_ENVIRONMENTS, Reader::Other),
+    ("hatch.toml", Ecosystem::Python, Format::Variables(&["envs"]), Reader::Other),
+    ("tox.toml", Ecosystem::Python, OF_TOX, Reader::Other),
+    ("tox.ini", Ecosystem::Python, Format::Tox, Reader::Other),
+    ("setup.cfg", Ecosystem::Python, Format::Tox, Reader::Other),
     (".npmrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Npm),
     (".yarnrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Yarn),
     (".yarnrc.yml", Ecosystem::JavaScript, Format::Yaml("npmRegistryServer"), Reader::Berry),
@@ -390,18 +398,6 @@ mod tests {
                 &["https://a.example/", "https://b.example/"],
             ),
             (
-                "pnpm-workspace.yaml",
-                "packages:\n- packages/*\nregistry: https://a.example\nregistries: # all\n  default: 'https://b.example/' # \
-                 https://no.example/\n\n  \"@corp\": https://c.example/npm/\n\"@d:registry\": https://d.example/\n\
-                 catalog:\n  a: https://no.example/a.tgz\n",
-                &["https://a.example/", "https://b.example/", "https://c.example/npm/", "https://d.example/"],
-            ),
-            (
-                "pnpm-workspace.yaml",
-                "{ packages: [a], registries: { default: https://a.example/, '@b': \"https://b.example/\"} }\n",
-                &["https://a.example/", "https://b.example/"],
-            ),
-            (
                 ".cargo/config.toml",
                 "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/index/\"\n\
                  [registries.corp]\nindex = \"sparse+https://b.example/\"\n[http]\nproxy = \"http://no.example/\"\n\
@@ -414,6 +410,65 @@ mod tests {
         for (file, text, expected) in table {
             assert_eq!(found(file, text), *expected, "{file}");
         }
+    }
+
+    #[test]
+    fn files_of_other_programs_name_their_registries() {
+        let table: &[(&str, &str, &[&str])] = &[
+            (
+                "pyproject.toml",
+                "[tool.hatch.envs.default]\ninstaller = \"uv\"\n[tool.hatch.envs.default.env-vars]\n\
+                 PIP_INDEX_URL = \"https://a.example/\"\nHOME_PAGE = \"https://no.example/?a=b\"\n\
+                 [tool.hatch.envs.test.overrides]\nenv.CI.env-vars = [\"UV_INDEX=corp=https://b.example/\"]\n\
+                 [tool.tox]\nlegacy_tox_ini = \"\"\"\n[testenv]\nset_env = UV_INDEX_URL=https://c.example/\n\"\"\"\n",
+                &["https://a.example/", "https://b.example/", "https://c.example/"],
+            ),
+            (
+                "tox.toml",
+                "[env_run_base]\nset_env = { PIP_INDEX_URL = \"https://a.example/\", B = \"https://no.example/\" }\n",
+                &["https://a.example/"],
+            ),
+            (
+                "tox.ini",
+                "[tox]\nindexserver =\n    default = https://a.example/\n[testenv]\nsetenv =\n    py39: \
+                 PIP_INDEX_URL = {env:PIP_INDEX_URL:https://b.example/}\n    HOME_PAGE = https://no.example/\n\
+                 deps =\n    --extra-index-url=https://c.example/\n\
+                 install_command = python -m pip install -i https://d.example/ {opts}\n\
+                 commands = curl -i https://no.example/\n",
+                &["https://a.example/", "https://b.example/", "https://c.example/", "https://d.example/"],
+            ),
+            (
+                "pnpm-workspace.yaml",
+                "packages:\n- packages/*\nregistry: https://a.example\nregistries: # all\n  default: 'https://b.example/' # \
+                 https://no.example/\n\n  \"@corp\": https://c.example/npm/\n\"@d:registry\": https://d.example/\n\
+                 catalog:\n  a: https://no.example/a.tgz\n",
+                &["https://a.example/", "https://b.example/", "https://c.example/npm/", "https://d.example/"],
+            ),
+            (
+                "pnpm-workspace.yaml",
+                "{ packages: [a], registries: { default: https://a.example/, '@b': \"https://b.example/\"} }\n",
+                &["https://a.example/", "https://b.example/"],
+            ),
+        ];
+        for (file, text, expected) in table {
+            assert_eq!(found(file, text), *expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_registry_that_another_program_is_told_of_is_not_replaced() {
+        use Reader::{Npm, Pip};
+        let workspace = ("pnpm-workspace.yaml", "registries:\n  '@corp': https://a.example/\n");
+        let [pnpm, both] = [&[workspace][..], &[workspace, (".npmrc", "@corp:registry=https://a.example/\n")]]
+            .map(|files| look(files, Ecosystem::JavaScript).refusal(&[Npm]).unwrap_or_default());
+        assert!(pnpm.contains("`pnpm-workspace.yaml` names the registry https://a.example/"), "{pnpm}");
+        assert_eq!(both, "");
+        let index = "-i https://a.example/simple\n";
+        let tox = ("tox.ini", "[testenv]\nsetenv = PIP_INDEX_URL = https://a.example/simple\n");
+        let [tox, told] = [&[tox][..], &[tox, ("requirements.txt", index)]]
+            .map(|files| look(files, Ecosystem::Python).refusal(&[Pip]).unwrap_or_default());
+        assert!(tox.contains("`tox.ini` names the registry https://a.example/simple, which the package"), "{tox}");
+        assert_eq!(told, "");
     }
 
     #[test]
@@ -547,11 +602,6 @@ mod tests {
         let bun = look(&[("bunfig.toml", bun)], Ecosystem::JavaScript);
         assert!(rye.refusal(&[Pip]).is_some_and(|refusal| refusal.contains("the registry https://a.example/simple/")));
         assert!(bun.refusal(&[Npm]).is_some_and(|refusal| refusal.contains("name it in `.npmrc` as well")));
-        let workspace = ("pnpm-workspace.yaml", "registries:\n  '@corp': https://a.example/\n");
-        let [pnpm, both] = [&[workspace][..], &[workspace, (".npmrc", "@corp:registry=https://a.example/\n")]]
-            .map(|files| look(files, Ecosystem::JavaScript).refusal(&[Npm]).unwrap_or_default());
-        assert!(pnpm.contains("`pnpm-workspace.yaml` names the registry https://a.example/"), "{pnpm}");
-        assert_eq!(both, "");
         let hidden = Found::of(Ecosystem::JavaScript, Vec::new(), &|_| Err(Obstacle::Hidden));
         assert!(hidden.refusal(&[Npm]).is_some_and(|refusal| refusal.starts_with("`.npmrc` may name a registry")));
     }

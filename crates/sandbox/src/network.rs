@@ -139,7 +139,7 @@ fn certificates_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Certifica
 }
 
 /// Reports whether every job sees a real path.
-fn is_shown_to_all(path: &Path) -> bool {
+pub(crate) fn is_shown_to_all(path: &Path) -> bool {
     let shown = host::SYSTEM.iter().chain(&host::SETTINGS);
     shown.filter_map(|shown| Path::new(shown).canonicalize().ok()).any(|shown| path.starts_with(shown))
 }

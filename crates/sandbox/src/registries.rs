@@ -3,11 +3,13 @@
 //! A package manager that is not given such a setting would ask a public registry instead, so its caller has to know.
 //! Here, nothing is read but which setting it is; a line is only returned if a job sees it, too.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::host::{self, RustHomes};
-use crate::network::{HOME_FILES, MACHINE_FILES, without_secrets};
+use crate::network::{HOME_FILES, MACHINE_FILES, is_shown_to_all, without_secrets};
+use crate::programs::is_executable;
 use crate::secrets::holds_secret;
 
 /// A setting of the user's that names a registry.
@@ -56,6 +58,14 @@ const NAMING_FILES: [(&str, &[&str]); 5] = [
     ("NPM_CONFIG_USERCONFIG", NPM),
     ("GOENV", GO),
 ];
+/// The variables that name npm's file of settings for all users.
+const GLOBAL_FILES: [&str; 2] = ["npm_config_globalconfig", "NPM_CONFIG_GLOBALCONFIG"];
+/// The variables that name npm's prefix.
+const PREFIXES: [&str; 3] = ["PREFIX", "npm_config_prefix", "NPM_CONFIG_PREFIX"];
+/// That file below the prefix, which is where node is installed unless it is set.
+const BELOW_PREFIX: &str = "etc/npmrc";
+/// That file where a distribution has its own place for it.
+const OF_DISTRIBUTION: &str = "/etc/npmrc";
 /// The variable that names the folder of the user's settings.
 const FOLDER_OF_SETTINGS: &str = "XDG_CONFIG_HOME";
 /// That folder, if the variable is not set.
@@ -88,6 +98,7 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
     found.extend(
         of_machine.filter_map(|(path, readers)| setting_of_file(Path::new(path), path.to_owned(), readers, false)),
     );
+    found.extend(global_setting_of_npm(Path::new(OF_DISTRIBUTION), false));
     let cargo = RustHomes::of_user();
     if let Some((path, bytes)) = cargo.any_cargo_config() {
         let text = String::from_utf8_lossy(&bytes);
@@ -144,7 +155,48 @@ fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<
         let bytes = std::fs::read(path).unwrap_or_default();
         found.extend(setting(place, readers, &String::from_utf8_lossy(&bytes), ""));
     }
+    found.extend(global_settings_of_npm(home, variable));
     found
+}
+
+/// Returns what npm's settings for all users name, wherever the user's npm looks for them.
+fn global_settings_of_npm(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<RegistrySetting> {
+    let of_node = prefix_of_node(variable).map(|prefix| prefix.join(BELOW_PREFIX));
+    let of_user = std::fs::read_to_string(home.join(".npmrc")).unwrap_or_default();
+    let named = GLOBAL_FILES.into_iter().filter_map(variable).map(PathBuf::from);
+    let prefixes = PREFIXES.into_iter().filter_map(variable).map(PathBuf::from).chain(prefix_in(&of_user, home));
+    let all = of_node.clone().into_iter().chain(named).chain(prefixes.map(|prefix| prefix.join(BELOW_PREFIX)));
+    // What is no absolute path depends on where npm is started. A pipe would be waited for.
+    let files: BTreeSet<PathBuf> = all.filter(|path| path.is_absolute() && path.is_file()).collect();
+    let is_read = |path: &PathBuf| {
+        // No job is given the variables, but the folders of the system.
+        of_node.as_ref() == Some(path) && path.canonicalize().is_ok_and(|real| is_shown_to_all(&real))
+    };
+    let found = files.into_iter().map(|path| (is_read(&path), path));
+    found.filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read)).collect()
+}
+
+/// Reads npm's settings for all users, which a job reads, too, or not.
+fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> {
+    let bytes = std::fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    setting(path.to_string_lossy().into_owned(), NPM, &text, if is_read { &*text } else { "" })
+}
+
+/// Returns the folder in which the user's node is installed, by its real path.
+fn prefix_of_node(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let search = variable("PATH")?;
+    let node = std::env::split_paths(&search).map(|folder| folder.join("node")).find(|path| is_executable(path))?;
+    Some(node.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
+}
+
+/// Returns the prefix that the user's own settings of npm name.
+fn prefix_in(npmrc: &str, home: &Path) -> Option<PathBuf> {
+    let mut settings = npmrc.lines().rev().filter_map(|line| line.split_once('='));
+    let (_, prefix) = settings.find(|(key, _)| key.trim() == "prefix")?;
+    let prefix = prefix.trim().trim_matches(['"', '\'']);
+    let below_home = ["~/", "${HOME}/"].into_iter().find_map(|start| prefix.strip_prefix(start));
+    Some(below_home.map_or_else(|| PathBuf::from(prefix), |below| home.join(below)))
 }
 
 /// Returns what reads a file of the user's home.
@@ -259,6 +311,46 @@ mod tests {
             ("uv/uv.toml in $XDG_CONFIG_HOME", false, vec![]),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn npms_settings_for_all_users_are_known() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let settings = "@corp:registry=https://npm.example/\n";
+        let files = [
+            ("opt/bin/node", ""),
+            ("opt/etc/npmrc", settings),
+            ("own/etc/npmrc", settings),
+            ("named", settings),
+            ("prefix/etc/npmrc", "fund=false\n"),
+            (".npmrc", "prefix = ~/own\nfund=false\n"),
+        ];
+        for (name, text) in files {
+            let path = home.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        std::fs::set_permissions(home.join("opt/bin/node"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let variables = [
+            ("PATH", home.join("opt/bin")),
+            ("NPM_CONFIG_GLOBALCONFIG", home.join("named")),
+            // npm names its own file to each program that it starts.
+            ("npm_config_globalconfig", home.join("opt/etc/npmrc")),
+            ("PREFIX", home.join("prefix")),
+        ];
+        let all = |name: &str| {
+            let value = variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value);
+            value.map(|value| value.clone().into_os_string())
+        };
+        let found = |variable: &dyn Fn(&str) -> Option<OsString>| {
+            let found = settings_of(&home, variable).into_iter();
+            found.map(|setting| (setting.place, setting.readers, setting.is_given)).collect::<Vec<_>>()
+        };
+        let expected = |name: &str| (home.join(name).to_string_lossy().into_owned(), NPM, false);
+        assert_eq!(found(&all), ["named", "opt/etc/npmrc", "own/etc/npmrc"].map(expected));
+        assert_eq!(found(&|_| None), [expected("own/etc/npmrc")]);
     }
 
     #[test]

@@ -43,11 +43,20 @@ pub(super) enum Obstacle {
     TooLong,
 }
 
+/// A registry that a file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) url: WebUrl,
+    /// Whether it is asked beside another one.
+    pub(super) is_extra: bool,
+    /// The name by which packages are pinned to it, if it is asked for no others.
+    pub(super) explicit: Option<String>,
+}
+
 /// What a file says about registries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
-    /// The registries, and whether each is asked beside another one.
-    pub(super) registries: Vec<(WebUrl, bool)>,
+    pub(super) registries: Vec<Named>,
     pub(super) obstacles: Vec<Obstacle>,
     /// The files that it includes, relative to its folder.
     pub(super) includes: Vec<String>,
@@ -89,7 +98,7 @@ impl Obstacle {
 impl Said {
     fn take(&mut self, text: &str, is_extra: bool) {
         match address(text) {
-            Ok(url) => self.registries.push((url, is_extra)),
+            Ok(url) => self.registries.push(Named { url, is_extra, explicit: None }),
             Err(obstacle) => self.obstacles.push(obstacle),
         }
     }
@@ -226,9 +235,44 @@ fn read_value(key: &str, value: &toml::Value, said: &mut Said) {
         }
         toml::Value::Boolean(true) if key == "no-index" => said.obstacles.push(Obstacle::NoIndex),
         toml::Value::Array(values) => values.iter().for_each(|value| read_value(key, value, said)),
-        toml::Value::Table(table) => table.iter().for_each(|(key, value)| read_value(key, value, said)),
+        toml::Value::Table(table) => {
+            let known = said.registries.len();
+            table.iter().for_each(|(key, value)| read_value(key, value, said));
+            let explicit = explicit_name(table);
+            said.registries.iter_mut().skip(known).for_each(|named| named.explicit = explicit.clone());
+        }
         _ => {}
     }
+}
+
+/// Returns the name of a source that poetry or uv asks only for the packages that are pinned to it.
+fn explicit_name(source: &toml::Table) -> Option<String> {
+    let is_set = |key: &str| source.get(key).and_then(toml::Value::as_bool) == Some(true);
+    let priority = source.get("priority").and_then(toml::Value::as_str).unwrap_or_default();
+    // In the place of the public index, it would keep that from being asked.
+    let is_explicit = priority.eq_ignore_ascii_case("explicit") || (is_set("explicit") && !is_set("default"));
+    source.get("name").and_then(toml::Value::as_str).filter(|_| is_explicit).map(str::to_owned)
+}
+
+/// Returns the names of the sources to which a `pyproject.toml` pins a package, as poetry and uv read it.
+pub(super) fn pins(text: &str, is_package: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let root = text.parse::<toml::Table>().unwrap_or_default();
+    let tools = root.get("tool").and_then(toml::Value::as_table);
+    let tool = |name: &'static str| Some((name, tools?.get(name)?));
+    let mut pending: Vec<(&str, &toml::Value)> = ["poetry", "uv"].into_iter().filter_map(tool).collect();
+    let mut pins = Vec::new();
+    while let Some((key, value)) = pending.pop() {
+        match value {
+            toml::Value::Array(values) => pending.extend(values.iter().map(|value| (key, value))),
+            toml::Value::Table(table) => {
+                let named = ["source", "index"].into_iter().filter_map(|name| table.get(name)?.as_str());
+                pins.extend(named.filter(|_| is_package(key)).map(str::to_owned));
+                pending.extend(table.iter().map(|(key, value)| (key.as_str(), value)));
+            }
+            _ => {}
+        }
+    }
+    pins
 }
 
 /// The variables that name an index, and whether it is asked beside another one.

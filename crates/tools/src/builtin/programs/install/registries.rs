@@ -15,7 +15,7 @@ use super::super::project::Project;
 use super::destinations::Server;
 use super::grammar::Ecosystem;
 use super::login;
-use super::naming::{Format, Obstacle, Said, said};
+use super::naming::{Format, Named, Obstacle, Said, pins, said};
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::path::{join, normalize, split};
@@ -101,6 +101,8 @@ const FILES: [(&str, Ecosystem, Format, Reader); 22] = [
     (".cargo/config", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
     (".cargo/config.toml", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
 ];
+/// The file that pins packages to sources.
+const MANIFEST: &str = "pyproject.toml";
 /// The lists of requirements that are read first.
 const LISTS: [&str; 2] = ["requirements.txt", "requirements-dev.txt"];
 /// The folder of such lists.
@@ -122,6 +124,8 @@ pub(super) struct Registry {
     is_extra: bool,
     /// Whether a file says that it is asked beside another one.
     is_extra_somewhere: bool,
+    /// Whether it is asked only for packages that are pinned to it, and the requested one is none of them.
+    is_for_others: bool,
 }
 
 /// The indexes that pip is told of.
@@ -163,20 +167,24 @@ pub(super) struct Found {
     obstacles: Vec<(String, Reader, Obstacle)>,
     /// The first file that names a login for a registry.
     pub(super) login: Option<String>,
+    /// The names of the sources to which the requested package is pinned.
+    pins: Vec<String>,
 }
 
 /// The text of a file, if there is one, or that it may not be read.
 type Text = Result<Option<String>, Obstacle>;
 
 impl Found {
-    /// Reads what the project's files say to the managers of an ecosystem.
-    pub(super) fn look(files: &Files, project: &Project, ecosystem: Ecosystem) -> Found {
-        Found::of(ecosystem, lists(project), &|path| text(files, path))
+    /// Reads what the project's files say to the managers of an ecosystem about a package.
+    pub(super) fn look(files: &Files, project: &Project, ecosystem: Ecosystem, package: &str) -> Found {
+        Found::of(ecosystem, package, lists(project), &|path| text(files, path))
     }
 
-    fn of(ecosystem: Ecosystem, lists: Vec<String>, read: &dyn Fn(&str) -> Text) -> Found {
+    fn of(ecosystem: Ecosystem, package: &str, lists: Vec<String>, read: &dyn Fn(&str) -> Text) -> Found {
         let mut found = Found::default();
         if ecosystem == Ecosystem::Python {
+            let manifest = read(MANIFEST).ok().flatten().unwrap_or_default();
+            found.pins = pins(&manifest, &|name| ecosystem.is_same(name, package));
             found.add_lists(lists, read);
         }
         for (file, _, format, reader) in FILES.into_iter().filter(|(_, of, ..)| *of == ecosystem) {
@@ -230,18 +238,21 @@ impl Found {
         };
         said.obstacles.dedup();
         self.obstacles.extend(said.obstacles.into_iter().map(|obstacle| (file.to_owned(), reader, obstacle)));
-        for (url, is_extra) in said.registries {
+        for Named { url, is_extra, explicit } in said.registries {
+            let is_pinned = |source: &String| self.pins.iter().any(|pin| pin.eq_ignore_ascii_case(source));
+            let is_for_others = explicit.is_some_and(|source| !is_pinned(&source));
             // One too many shows that there are more.
             let is_full = self.registries.len() > MAX_REGISTRIES;
             match self.registries.iter_mut().find(|known| known.url == url && known.reader == reader) {
                 Some(known) => {
                     known.is_extra &= is_extra;
                     known.is_extra_somewhere |= is_extra;
+                    known.is_for_others &= is_for_others;
                 }
                 None if is_full => {}
                 None => {
                     let (file, is_extra_somewhere) = (file.to_owned(), is_extra);
-                    self.registries.push(Registry { url, file, reader, is_extra, is_extra_somewhere });
+                    self.registries.push(Registry { url, file, reader, is_extra, is_extra_somewhere, is_for_others });
                 }
             }
         }
@@ -261,8 +272,10 @@ impl Found {
         }
         let is_own = |registry: &Registry| readers.contains(&registry.reader);
         let is_asked = |url: &WebUrl| self.registries.iter().any(|own| is_own(own) && plain(&own.url) == plain(url));
-        let replaced =
-            self.registries.iter().find(|registry| !is_public(registry.url.host()) && !is_asked(&registry.url))?;
+        let is_replaced = |registry: &&Registry| {
+            !is_public(registry.url.host()) && !registry.is_for_others && !is_asked(&registry.url)
+        };
+        let replaced = self.registries.iter().find(is_replaced)?;
         let place = readers.first().copied().unwrap_or(Reader::Other).place();
         Some(format!(
             "`{}` names the registry {}, which the package manager that is run here does not read there; nothing was \
@@ -330,7 +343,11 @@ mod tests {
 
     /// Looks at files.
     fn look(files: Texts<'_>, ecosystem: Ecosystem) -> Found {
-        Found::of(ecosystem, lists(&Project::of(files)), &|path| {
+        look_for("requests", files, ecosystem)
+    }
+
+    fn look_for(package: &str, files: Texts<'_>, ecosystem: Ecosystem) -> Found {
+        Found::of(ecosystem, package, lists(&Project::of(files)), &|path| {
             let text = files.iter().find(|(file, _)| *file == path).map(|(_, text)| (*text).to_owned());
             Ok(text)
         })
@@ -472,6 +489,35 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_pinned_to_an_explicit_source_is_refused() {
+        let poetry = "[[tool.poetry.source]]\nname = \"corp\"\nurl = \"https://a.example/\"\npriority = \"explicit\"\n\
+                      [tool.poetry.dependencies]\nrequests = \"*\"\nTorch_Vision = { version = \"*\", source = \"Corp\" }\n\
+                      [tool.poetry.group.dev.dependencies]\nown = [{ version = \"1\", source = \"corp\" }]\n";
+        let unnamed = poetry.replace("name = \"corp\"\n", "");
+        let primary = poetry.replace("explicit", "primary");
+        let uv = "[tool]\nuv.sources = { own = { index = \"corp\" } }\n";
+        let of_uv = "[[index]]\nname = \"corp\"\nurl = \"https://a.example/\"\nexplicit = true\n";
+        let default = format!("{of_uv}default = true\n");
+        let both = "[[tool.pdm.source]]\nurl = \"https://a.example/\"\n";
+        let both = format!("{poetry}{both}");
+        let table: &[(Texts<'_>, &str, bool)] = &[
+            (&[("pyproject.toml", poetry)], "requests", false),
+            (&[("pyproject.toml", poetry)], "torch-vision", true),
+            (&[("pyproject.toml", poetry)], "own", true),
+            (&[("pyproject.toml", &unnamed)], "requests", true),
+            (&[("pyproject.toml", &primary)], "requests", true),
+            (&[("pyproject.toml", &both)], "requests", true),
+            (&[("uv.toml", of_uv), ("pyproject.toml", uv)], "requests", false),
+            (&[("uv.toml", of_uv), ("pyproject.toml", uv)], "own", true),
+            (&[("uv.toml", &default)], "requests", true),
+        ];
+        for (files, package, is_refused) in table {
+            let refusal = look_for(package, files, Ecosystem::Python).refusal(&[Reader::Pip]);
+            assert_eq!(refusal.is_some(), *is_refused, "{package} {files:?}: {refusal:?}");
+        }
+    }
+
+    #[test]
     fn what_is_too_much_is_refused_at_once() {
         // To look for each among all others would take half a minute.
         let many: String = (0..20_000).map(|number| format!("-i https://r{number}.example/\n")).collect();
@@ -602,7 +648,7 @@ mod tests {
         let bun = look(&[("bunfig.toml", bun)], Ecosystem::JavaScript);
         assert!(rye.refusal(&[Pip]).is_some_and(|refusal| refusal.contains("the registry https://a.example/simple/")));
         assert!(bun.refusal(&[Npm]).is_some_and(|refusal| refusal.contains("name it in `.npmrc` as well")));
-        let hidden = Found::of(Ecosystem::JavaScript, Vec::new(), &|_| Err(Obstacle::Hidden));
+        let hidden = Found::of(Ecosystem::JavaScript, "react", Vec::new(), &|_| Err(Obstacle::Hidden));
         assert!(hidden.refusal(&[Npm]).is_some_and(|refusal| refusal.starts_with("`.npmrc` may name a registry")));
     }
 }

@@ -210,7 +210,7 @@ impl Plan {
     fn of(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
         let ecosystem = arguments.ecosystem(project)?;
         let requested = arguments.read(ecosystem).map_err(|refusal| invalid(&refusal))?;
-        let found = Found::look(files, project, ecosystem);
+        let found = Found::look(files, project, ecosystem, &requested.name);
         let indexes = Indexes::of(&found.registries);
         let managers = managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
         let readers = managers.first().map_or(&[][..], |manager| manager.report.reads);

@@ -113,6 +113,9 @@ pub struct APIDocumentation {
     /// The registries that might have such a library, but did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
+    /// The registries that might have such a library, but may not be asked, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// Whether the registry has more than was read.
     #[serde(default)]
     pub is_cut: bool,

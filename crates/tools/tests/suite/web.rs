@@ -587,6 +587,12 @@ pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
     let output = harness.call("fetch_api_docs", json!({"library": "fmt"})).await;
     let expected = "ok: fmt latest (docs.rs)\nother libraries of that name: go:fmt; name the one that is meant\n";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
+    // What is found is not lost because another registry may not be asked.
+    let (rule, reason) = ("built-in:domain".to_owned(), "it leads elsewhere".to_owned());
+    web.fail("https://pkg.go.dev/fmt", WebFailure::Refused { rule, reason });
+    let found = docs("fmt", None).await;
+    let refused = ["pkg.go.dev (it leads elsewhere)".to_owned()];
+    assert_eq!((found.registry.as_str(), found.refused.as_slice()), ("docs.rs", &refused[..]));
     let found = docs("serde", None).await;
     assert_eq!((found.registry.as_str(), found.others.len()), ("docs.rs", 0));
     let output = harness.call("fetch_api_docs", json!({"library": "requests"})).await;

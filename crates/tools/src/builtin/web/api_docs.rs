@@ -108,13 +108,17 @@ async fn first_of(
                 not_found.push(reason);
                 continue;
             }
-            Err(error) => match first.as_mut() {
-                // What one registry has is worth more than that another one is away.
-                Some(first) if is_away(&error) => {
+            // What one registry has is worth more than that another one is away, or may not be asked.
+            Err(error) => match (first.as_mut(), error) {
+                (Some(first), ToolError::Denied { reason, .. }) => {
+                    first.refused.push(format!("{} ({reason})", service.as_str()));
+                    continue;
+                }
+                (Some(first), error) if is_away(&error) => {
                     first.unanswered.push(service.as_str().to_owned());
                     continue;
                 }
-                _ => return Err(error),
+                (_, error) => return Err(error),
             },
         };
         match first.as_mut() {
@@ -321,7 +325,8 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
 }
 
 fn answer(found: &APIDocumentation) -> Answer {
-    let APIDocumentation { library, registry, version, url, summary, content, others, unanswered, is_cut } = found;
+    let APIDocumentation { library, registry, version, url, summary, content, others, unanswered, refused, is_cut } =
+        found;
     let version = version.as_deref().unwrap_or("latest");
     let content = match content.trim() {
         "" if *is_cut => {
@@ -338,7 +343,11 @@ fn answer(found: &APIDocumentation) -> Answer {
         [] => String::new(),
         away => format!("not asked about that name, as they did not answer: {}\n", away.join(", ")),
     };
-    let text = format!("{library} {version} ({registry})\n{also}{away}{summary}\n{url}\n\n{content}");
+    let refused = match refused.as_slice() {
+        [] => String::new(),
+        refused => format!("not asked about that name, as that was refused: {}\n", refused.join(", ")),
+    };
+    let text = format!("{library} {version} ({registry})\n{also}{away}{refused}{summary}\n{url}\n\n{content}");
     let footer = is_cut.then(|| "[cut: the registry has more]".to_owned());
     Answer { footer, ..Answer::new(text, json!(found)) }
 }

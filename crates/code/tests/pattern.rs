@@ -349,6 +349,38 @@ fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
     );
 }
 
+/// Such patterns were refused: an identifier alone is no import and no statement, and an arm stands nowhere alone.
+#[test]
+fn arms_of_switches_and_declarations_in_parentheses_are_found() {
+    let arms: &[&str] = &["11:2 X=1 B=g()", "13:2 X=2, 3 B=", "18:2 X=a > 1 B=g()"];
+    check(
+        Language::Go,
+        GO,
+        &[
+            ("case $X: $$$B", arms),
+            ("case $X:\n\t$$$B", arms),
+            ("default: $$$", &["14:2", "28:2"]),
+            ("case $V := <-$C: $$$", &["26:2 V=v C=c"]),
+        ],
+    );
+    let lists = "package p\nimport (\n\t\"fmt\"\n\t_ \"x\"\n)\nimport \"os\"\nconst (\n\tA = 1\n\tB\n)\nvar (\n\ta int\n)\n\
+                 type (\n\tT int\n)\n";
+    let rows: &[(&str, &[&str])] = &[
+        ("import ( $$$ )", &["2:1"]),
+        ("import (\n\t$$$A\n)", &["2:1 A=\"fmt\"\n\t_ \"x\""]),
+        ("const ( $$$ )", &["7:1"]),
+        ("var ( $$$ )", &["11:1"]),
+        ("type ( $$$ )", &["14:1"]),
+    ];
+    check(Language::Go, lists, rows);
+    let rows: &[(&str, &[&str])] = &[("case $X: $$$B", &["10:18 X=1 B=g(); break;"]), ("default: $$$", &["10:38"])];
+    check(Language::Java, JAVA, rows);
+    let rows: &[(&str, &[&str])] = &[("case $X: $$$B", &["13:16 X=1 B=g(); break;"]), ("default: $$$", &["13:36"])];
+    check(Language::C, C, rows);
+    check(Language::Cpp, CPP, &[("case $X: $$$", &["10:16 X=1"])]);
+    check(Language::JavaScript, TYPESCRIPT, &[("case $X: $$$", &["2:14 X=1"]), ("default: $$$", &["2:34"])]);
+}
+
 /// Of macros, the grammar knows the tokens alone: what is called there was not found, and an argument was one token.
 #[test]
 fn arguments_of_macros_are_searched_as_those_of_functions() {

@@ -141,6 +141,8 @@ pub(crate) fn attempts(language: Language) -> &'static [(&'static str, &'static 
             ("package p\nfunc f() {\n", "\n}"),
             ("package p\n", "\n"),
             ("package p\nvar v = ", "\n"),
+            ("package p\nfunc f() { switch x { ", " } }"),
+            ("package p\nfunc f() { select { ", " } }"),
             ("package p\ntype t ", "\n"),
         ],
         Language::Java => &[
@@ -149,6 +151,7 @@ pub(crate) fn attempts(language: Language) -> &'static [(&'static str, &'static 
             ("class A { void f() { try {}", "} }"),
             ("class A { Object o = ", "; }"),
             ("class A {", "}"),
+            ("class A { void f() { switch (x) {", "} } }"),
             ("", ""),
         ],
         Language::C => &[("void f() {", "}"), ("void f() {", ";}"), ("", ""), ("", ";"), ("void *v = ", ";")],

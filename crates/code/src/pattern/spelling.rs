@@ -1,8 +1,8 @@
 //! Writes patterns as code.
 //!
 //! Each variable becomes an identifier that no code has. An identifier alone is no member of a class in Java, though,
-//! and no arm of a `match` in Rust: a `$$$` among members or in parentheses is written in each form that may be code
-//! there. Whether it is shows when the whole is parsed.
+//! and no arm of a `match` in Rust: a `$$$` among members, in a `case` or in parentheses is written in each form that
+//! may be code there. Whether it is shows when the whole is parsed.
 
 use crate::language::Language;
 
@@ -15,6 +15,8 @@ const ANY: &str = "zq1any";
 /// What is written before and after the identifier of a variable.
 pub(super) type Form = (&'static str, &'static str);
 
+/// How an arm of a `switch` begins, whose statements stand in no braces.
+const ARMS: [&str; 2] = ["case", "default"];
 const PLAIN: Form = ("", "");
 /// The only form of most variables.
 const ALONE: &[Form] = &[PLAIN];
@@ -31,7 +33,7 @@ pub(super) struct Variable {
 /// Where a variable stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A `$$$` directly in braces, with nothing beside it.
+    /// A `$$$` directly in braces or an arm of a `switch`, with nothing beside it.
     Members,
     /// A `$$$` directly in parentheses.
     Parentheses,
@@ -50,6 +52,7 @@ impl Template {
     pub(super) fn of(pattern: &str, language: Language) -> Template {
         let mut template = Template { language, code: Vec::new(), variables: Vec::new() };
         let (mut code, mut around) = (String::new(), Vec::new());
+        let is_arm = ARMS.iter().any(|word| pattern.starts_with(word));
         let mut rest = pattern;
         while let Some(at) = rest.find('$') {
             let (before, from) = rest.split_at(at);
@@ -66,7 +69,8 @@ impl Template {
                 continue;
             }
             note_brackets(&code, &mut around);
-            let place = if is_any { place(around.last().copied(), &code) } else { Place::Other };
+            let bracket = around.last().copied().or(is_arm.then_some('{'));
+            let place = if is_any { place(bracket, &code) } else { Place::Other };
             let name = if name.is_empty() || name.starts_with('_') { None } else { Some(name.to_owned()) };
             template.variables.push(Variable { name, is_any, place });
             template.code.push(std::mem::take(&mut code));
@@ -189,6 +193,8 @@ fn forms(language: Language, place: Place) -> &'static [Form] {
         (Place::Members, Language::Go | Language::JavaScript | Language::Tsx | Language::TypeScript) => {
             &[PLAIN, ("case ", ":")]
         }
+        // Of imports, constants, types and variables.
+        (Place::Parentheses, Language::Go) => &[PLAIN, ("\"", "\""), ("", ";"), ("", " int;")],
         (Place::Parentheses, Language::Java) => &[PLAIN, ("int ", ""), HEAD_OF_LOOP],
         (
             Place::Parentheses,
@@ -196,6 +202,6 @@ fn forms(language: Language, place: Place) -> &'static [Form] {
         ) => &[PLAIN, HEAD_OF_LOOP],
         (Place::Other, _)
         | (Place::Members, Language::Python | Language::Shell)
-        | (Place::Parentheses, Language::Go | Language::Python | Language::Rust | Language::Shell) => ALONE,
+        | (Place::Parentheses, Language::Python | Language::Rust | Language::Shell) => ALONE,
     }
 }

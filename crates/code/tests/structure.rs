@@ -161,6 +161,16 @@ fn what_is_exported_without_a_declaration_is_found() {
         ),
         ("exports = module.exports = { f() {} };\nother = { g() {} };\n", "1-1 public function f: f()\n"),
         ("export default { data() {} };\n", "1-1 public function data: data()\n"),
+        (
+            "/** Holds it. */\nmodule.exports = class extends K {\n  m() {}\n};\n",
+            "2-4 public class module.exports: module.exports = class extends K // Holds it.\n\
+             3-3 public method module.exports.m: m()\n",
+        ),
+        (
+            "exports = module.exports = class Name {\n  m() {}\n};\nother = class { n() {} };\n",
+            "1-3 public class Name: module.exports = class Name\n2-2 public method Name.m: m()\n",
+        ),
+        ("exports.A = class {};\n", "1-1 public class exports.A: exports.A = class\n"),
     ];
     for (text, expected) in table {
         assert_eq!(outline("a.js", text), expected, "{text}");

@@ -64,10 +64,13 @@ fn variable<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     }
 }
 
-/// Returns the function or class that `export default` exports without a declaration.
+/// Returns the function or class that `export default` exports without a declaration. A class that is assigned has its
+/// item already, in which its members are.
 fn nameless<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
-    if node.parent().is_none_or(|parent| parent.kind() != "export_statement") {
-        return Found::Nothing;
+    match node.parent().map(|parent| parent.kind()) {
+        Some("export_statement") => {}
+        Some("assignment_expression") if node.kind() == "class" => return Found::Inside,
+        _ => return Found::Nothing,
     }
     let name = match place.field(node, "name") {
         "" => "default",
@@ -86,10 +89,15 @@ fn pair<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     }
 }
 
-/// Returns a function that is assigned, such as to `module.exports.name` or `Name.prototype.method`. An object that is
-/// exported may have functions in it.
+/// Returns a function that is assigned, such as to `module.exports.name` or `Name.prototype.method`, or a class that is
+/// exported so. An object that is exported may have functions in it.
 fn assigned<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let target = place.field(node, "left");
+    let class = node.child_by_field_name("right").filter(|value| value.kind() == "class" && is_export(target));
+    if let Some(class) = class {
+        let name = Some(place.field(class, "name")).filter(|name| !name.is_empty()).unwrap_or(target);
+        return Draft::new(ItemKind::Class, name, PUBLIC).with_items().into();
+    }
     let has_functions = |value: Node<'_>| matches!(value.kind(), "object" | "assignment_expression");
     if is_export(target) && node.child_by_field_name("right").is_some_and(has_functions) {
         return Found::Wrapper;

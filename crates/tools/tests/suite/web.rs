@@ -562,6 +562,25 @@ pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHar
     assert_eq!(output.footer, "[cut: the registry has more]");
 }
 
+/// Nobody has to allow the registries of other languages.
+pub(crate) async fn only_a_projects_own_registries_are_asked_about(mut harness: ToolHarness) {
+    put_pages(&harness);
+    let mut settings = ToolSettings::default();
+    settings.web_requests.allowed_domains = vec!["docs.rs".to_owned()];
+    harness.limit(&settings);
+    let call = async |library: &str| said(&harness.call("fetch_api_docs", json!({ "library": library })).await);
+    let refused = call("serde").await;
+    assert!(refused.contains("`pypi.org`"), "the project has no manifest: {refused}");
+    harness.put("Cargo.toml", "").unwrap();
+    let found = call("serde").await;
+    assert!(found.starts_with("ok: serde latest (docs.rs)\n"), "{found}");
+    harness.put("package.json", "{}").unwrap();
+    let refused = call("serde").await;
+    assert!(refused.contains("`registry.npmjs.org`") && !refused.contains("`pypi.org`"), "{refused}");
+    let found = call("rust:serde").await;
+    assert!(found.starts_with("ok: "), "{found}");
+}
+
 /// Of a name alone, the project says where it is.
 pub(crate) async fn the_project_says_where_a_library_is(harness: ToolHarness) {
     put_pages(&harness);

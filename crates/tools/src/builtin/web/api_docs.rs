@@ -11,12 +11,13 @@ use super::super::facts::facts;
 use super::page::{ACCEPT, Readable, readable};
 use super::request::{Web, effects_of_services, hosts_of, text};
 use crate::arguments::invalid;
-use crate::context::ToolContext;
-use crate::effect::Effect;
+use crate::context::{ToolContext, blocking};
+use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 use crate::web_results::APIDocumentation;
 use orchestrate_html::Style;
@@ -32,6 +33,9 @@ const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [
     (WebServiceName::Npm, &["npm", "javascript", "js", "typescript", "node"], &["package.json"]),
     (WebServiceName::GoPackages, &["go", "golang", "pkg.go.dev"], &["go.mod", "go.work"]),
 ];
+/// Said if the project's files lead to other registries than those that were decided about.
+const CHANGED: &str =
+    "the project has manifests of other languages than when this call was decided about; make it again";
 /// Maximum length of a library's name and of a version.
 const MAX_NAME: usize = 214;
 
@@ -79,6 +83,21 @@ impl Tool for FetchApiDocs {
         effects_of_services(&candidates(library))
     }
 
+    /// A library without a registry is looked for at those that the project uses, and nobody is asked about others.
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
+        let Arguments { library, .. } = read(arguments.clone())?;
+        if registry_of(&library).0.is_some() {
+            return Ok(None);
+        }
+        let used = blocking(project, &scope.cancel, |files, _| Ok(used_by(files))).await?;
+        Ok(Some(Foreseen { effects: effects_of_services(&used), details: details(&used) }))
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { library, version } = read(arguments)?;
         let (named, name) = registry_of(&library);
@@ -86,11 +105,19 @@ impl Tool for FetchApiDocs {
         let library_of = Library { name, version };
         let services = match named {
             Some(service) => vec![service],
-            None => of_project(context, candidates(&library)).await?,
+            None => context.blocking(|files, _| Ok(used_by(files))).await?,
         };
+        if named.is_none() && context.permit().foreseen() != Some(&details(&services)) {
+            return Err(ToolError::Retry(CHANGED.to_owned()));
+        }
         let web = Web::new(context, "fetch_api_docs", hosts_of(&services), None);
         first_of(&web, &services, &library_of).await.map(|found| answer(&found))
     }
+}
+
+/// Returns what is shown of the registries to whoever is asked about a call.
+fn details(services: &[WebServiceName]) -> Value {
+    json!({ "registries": services.iter().map(|service| service.as_str()).collect::<Vec<_>>() })
 }
 
 /// Asks the registries for a library. Returns what the first one has that knows the name, with the others that do: the
@@ -177,19 +204,12 @@ fn candidates(library: &str) -> Vec<WebServiceName> {
     }
 }
 
-/// Leaves out the registries that the project does not use, if it uses any.
-async fn of_project(context: &ToolContext, all: Vec<WebServiceName>) -> Result<Vec<WebServiceName>, ToolError> {
-    let used = all.clone();
-    let used = context.blocking(move |files: &Files, _: &_| Ok(used_by(files, used))).await?;
-    Ok(if used.is_empty() { all } else { used })
-}
-
-fn used_by(files: &Files, all: Vec<WebServiceName>) -> Vec<WebServiceName> {
-    let is_used = |service: &WebServiceName| {
-        let of = REGISTRIES.iter().filter(|(of, ..)| of == service);
-        of.flat_map(|(.., manifests)| manifests.iter()).any(|manifest| files.open(manifest).is_ok())
-    };
-    all.into_iter().filter(is_used).collect()
+/// Returns the registries that the project uses, or all if it uses none.
+fn used_by(files: &Files) -> Vec<WebServiceName> {
+    let is_used = |manifests: &[&str]| manifests.iter().any(|manifest| files.open(manifest).is_ok());
+    let used: Vec<WebServiceName> =
+        REGISTRIES.iter().filter(|(.., manifests)| is_used(manifests)).map(|(service, ..)| *service).collect();
+    if used.is_empty() { REGISTRIES.iter().map(|(service, ..)| *service).collect() } else { used }
 }
 
 async fn documentation(

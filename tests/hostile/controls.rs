@@ -17,6 +17,13 @@ const WORDS: [&str; 2] = ["/ The control", "\"the control "];
 /// The functions of a package by name: the comment before each, and its body.
 pub(super) struct Functions(BTreeMap<String, String>);
 
+/// A function whose end was not read yet.
+struct Open {
+    name: String,
+    indent: usize,
+    text: String,
+}
+
 impl Functions {
     /// Reads the sources of a package, tests included.
     pub(super) fn of(package: &Path) -> Result<Self, Failed> {
@@ -40,22 +47,28 @@ impl Functions {
         Ok(())
     }
 
-    /// Adds the functions of a formatted source: each ends at a line that consists of its closing brace.
+    /// Adds the functions of a formatted source, and those of its modules: each ends at a line that consists of its
+    /// closing brace, as far to the right as its beginning.
     fn add(&mut self, source: &str) {
         let mut comment = String::new();
-        let mut open: Option<(String, String)> = None;
+        let mut open: Option<Open> = None;
         for line in source.lines() {
-            if let Some((name, mut body)) = open.take() {
-                body.push_str(line);
-                body.push('\n');
-                if line == "}" {
-                    self.0.entry(name).or_default().push_str(&body);
+            let code = line.trim_start();
+            let indent = line.len() - code.len();
+            if let Some(mut function) = open.take() {
+                function.text.push_str(line);
+                function.text.push('\n');
+                // A declaration in a trait has no body.
+                if indent == function.indent && (code == "}" || code.ends_with(';')) {
+                    self.0.entry(function.name).or_default().push_str(&function.text);
                 } else {
-                    open = Some((name, body));
+                    open = Some(function);
                 }
-            } else if let Some(name) = name_of(line) {
-                open = Some((name.to_owned(), std::mem::take(&mut comment)));
-            } else if line.starts_with("///") || line.starts_with("#[") {
+            } else if code.ends_with([';', '}']) {
+                comment.clear();
+            } else if let Some(name) = name_of(code) {
+                open = Some(Open { name: name.to_owned(), indent, text: std::mem::take(&mut comment) });
+            } else if code.starts_with("///") || code.starts_with("#[") {
                 comment.push_str(line);
                 comment.push('\n');
             } else {
@@ -114,7 +127,7 @@ fn calls_in(line: &str) -> Vec<String> {
     calls
 }
 
-/// Returns the name of the function that begins in the first column of a line.
+/// Returns the name of the function that a line begins with.
 fn name_of(line: &str) -> Option<&str> {
     let plain = ["pub(crate) ", "pub(super) ", "pub ", "async "].iter();
     let line = plain.fold(line, |line, prefix| line.strip_prefix(prefix).unwrap_or(line));
@@ -127,12 +140,13 @@ pub(super) fn examples_are_found() -> Outcome {
     functions.add(
         "fn attack() {\n    play();\n}\n\n/// The control is at the end.\nfn play() {\n}\n\nfn bare() {\n    other();\n}\n\
          async fn other() {\n    let control = read(\"the socket\");\n}\nfn told() {\n    fail(\"the control fails\");\n}\n\
-         fn by_chance() {\n    // As told, and as they play.\n    text.play(\"told\");\n}\n",
+         fn by_chance() {\n    // As told, and as they play.\n    text.play(\"told\");\n}\n\
+         mod tests {\n    #[test]\n    fn within() {\n        // The control: it is open.\n        if a {\n        }\n    }\n}\n",
     );
-    let names = ["attack", "play", "bare", "other", "absent", "told", "by_chance"];
+    let names = ["attack", "play", "bare", "other", "absent", "told", "by_chance", "within"];
     let found = names.map(|name| functions.hold_a_control(name));
     let marked = names.map(|name| functions.is_marked(name));
-    let is_expected = found == [true, true, false, false, false, true, false]
-        && marked == [false, true, false, false, false, true, false];
+    let is_expected = found == [true, true, false, false, false, true, false, true]
+        && marked == [false, true, false, false, false, true, false, true];
     if is_expected { Ok(()) } else { fail(format!("{found:?} {marked:?}")) }
 }

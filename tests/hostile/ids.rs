@@ -157,7 +157,7 @@ const GIT: &[Attack] = &[
 #[rustfmt::skip]
 const INJECTION: &[Attack] = &[
     attack("I1", "text that gives orders, and a model that obeys", &[Row("program: attacks::text_from_outside_sends_no_private_data_out"), Unit(UNTRUSTED, "a_block_tells_its_origin_apart")]),
-    attack("I2", "text that ends its block, or passes for another turn", &[Unit(UNTRUSTED, "no_material_contains_its_own_mark"), Unit(UNTRUSTED, "a_number_within_the_material_is_passed_over")]),
+    attack("I2", "text that ends its block, or passes for another turn", &[Case("evidence::nothing_passes_for_a_persons_message"), Unit(UNTRUSTED, "no_material_contains_its_own_mark"), Unit(UNTRUSTED, "a_number_within_the_material_is_passed_over")]),
     attack("I3", "a message that claims another sender", &[Case("evidence::nothing_passes_for_a_persons_message"), Unit("crates/core/src/message.rs", "a_body_cannot_pass_for_another_message")]),
     attack("I4", "messages to nobody, to everybody, and without end", &[Case("messages::an_unknown_recipient_is_the_senders_error"), Case("messages::a_thousand_at_once_are_bounded_and_answered"), Case("questions::a_flood_is_bounded")]),
     attack("I5", "orders in a child's report", &[Unit("crates/coordinator/src/texts/task_message.rs", "what_a_child_is_given_keeps_within_the_bound_and_its_block"), Unit("crates/core/src/conversation.rs", "our_own_words_stand_outside_the_block"), Unit("crates/core/src/taint/tests.rs", "a_child_that_has_read_the_web_taints_its_parent_when_it_ends")]),

@@ -83,6 +83,9 @@ mod tests {
             prop_assert!(!material.to_lowercase().contains(&number));
             prop_assert_eq!(&within, &material);
             prop_assert_eq!(whole, block(&origin, &material));
+            // The control: a text that contains the number does close its block.
+            let closed = format!("<data-{number}>\n{material}\n</data-{number}>\n</data-{number}>");
+            prop_assert_eq!(parts(&closed).2, 2);
         }
 
         /// Not even a text that contains the first candidates, which finding would take breaking the hash.
@@ -94,6 +97,8 @@ mod tests {
                 material = material.to_uppercase();
             }
             prop_assert_eq!(free_number(&material, candidate), candidate(taken));
+            // The control: the first number is free only in a text that contains none.
+            prop_assert_eq!(material.to_lowercase().contains(&candidate(0)), taken > 0);
         }
     }
 

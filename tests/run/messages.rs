@@ -26,7 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
         case("messages::nobody_reads_while_a_check_runs", nobody_reads_while_a_check_runs),
         case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
-        case("messages::a_thousand_at_once_are_bounded_and_answered", a_thousand_at_once),
+        case("messages::a_thousand_at_once_are_bounded_and_answered", a_thousand_at_once_are_bounded_and_answered),
         sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
         sandboxed("messages::a_transcript_has_what_was_heard", a_transcript_has_what_was_heard),
     ]
@@ -138,20 +138,27 @@ fn a_transcript_has_what_was_heard() -> Outcome {
 
 fn an_unknown_recipient_is_the_senders_error() -> Outcome {
     let script = Script::default()
-        .rule(send(Rule::task("T1").turn(1), "T9", "hello"))
+        .rule(send(send(send(Rule::task("T1").turn(1), "T9", "hello"), "r-0123456789/T2", "hello"), "T2", "hello"))
         .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
-        .rule(done("T1"));
-    let played = World::lived_in()?.play("- [ ] T1 tell\n", &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let plan = "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n";
+    let played = World::lived_in()?.play(plan, &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let outcomes = played.pick(|event| match event {
         Event::ToolFinished { tool, outcome, .. } if tool == "send_message_to_agent" => Some(*outcome),
         _ => None,
     });
-    if outcomes != [ToolOutcome::Failed]
-        || !played.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(())).is_empty()
-    {
+    let sent = played.pick(|event| match event {
+        Event::MessageSent { envelope } => Some(envelope.to.as_str().to_owned()),
+        _ => None,
+    });
+    // The control: the same message to an agent of this run is sent, and read.
+    if outcomes != [ToolOutcome::Failed, ToolOutcome::Failed, ToolOutcome::Ok] || sent != ["T2"] {
         return fail(played.story());
     }
+    played.require_told("T2", &["Message 1 from agent T1:\n<data-", ">\nhello\n</data-"])?;
     if stage_lists_agents(&played)? { Ok(()) } else { fail(played.story()) }
 }
 
@@ -358,7 +365,7 @@ fn what_nobody_has_read_is_told() -> Outcome {
 
 /// Each of a thousand messages that come while an agent works is answered: as many are accepted as its mailbox holds,
 /// and a megabyte is not. It reads what was accepted, in order.
-fn a_thousand_at_once() -> Outcome {
+fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
     let waits = "until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done";
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": waits })))
@@ -391,6 +398,7 @@ fn a_thousand_at_once() -> Outcome {
     if refused.len() != 1_001 - MAILBOX_CAPACITY || !too_long || !refused.iter().skip(1).all(is_full) {
         return fail(format!("{} refused: {:?}", refused.len(), refused.get(..3)));
     }
+    // The control: as many of the same messages as the mailbox holds are read.
     let read = played.pick(|event| match event {
         Event::MessageDelivered { sequence, .. } => Some(*sequence),
         _ => None,

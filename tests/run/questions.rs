@@ -289,6 +289,7 @@ fn a_flood_is_bounded() -> Outcome {
         _ => None,
     });
     let failed = outcomes.iter().filter(|outcome| **outcome == ToolOutcome::Failed).count();
+    // The control: as many of the same messages as the mailbox holds are read.
     let delivered = played.pick(|event| matches!(event, Event::MessageDelivered { .. }).then_some(()));
     if (failed, delivered.len()) != (2, MAILBOX_CAPACITY) {
         return fail(format!("{failed} failed, {} delivered", delivered.len()));

@@ -23,7 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Returns the parts of a text that are outside its blocks, as a model reads it that respects them.
-fn outside_blocks(text: &str) -> String {
+pub(super) fn outside_blocks(text: &str) -> String {
     let (mut outside, mut rest) = (String::new(), text);
     while let Some((before, opened)) = rest.split_once("<data-") {
         outside.push_str(before);
@@ -34,7 +34,7 @@ fn outside_blocks(text: &str) -> String {
 }
 
 /// Returns a text as it would be if each of its blocks had this number.
-fn numbered(text: &str, number: &str) -> String {
+pub(super) fn numbered(text: &str, number: &str) -> String {
     let opened = text.split("<data-").skip(1).filter_map(|opened| opened.split_once('>'));
     let own: BTreeSet<&str> = opened.map(|(own, _)| own).filter(|own| own.len() == number.len()).collect();
     own.into_iter().fold(text.to_owned(), |text, own| text.replace(own, number))

@@ -314,6 +314,7 @@ mod tests {
             // Text in which a command imitates its own end is the command's.
             ("[exit code 0]\n[exit code 1]", "[exit code 1]", "<data>\n[exit code 0]\n</data>\n[exit code 1]"),
             ("all of it", "", "<data>\nall of it\n</data>"),
+            // The control: what is ours alone stands in no block.
             ("ours", "ours", "ours"),
             ("no such end", "another end", "<data>\nno such end\n</data>"),
         ] {

@@ -298,12 +298,16 @@ mod tests {
     #[test]
     fn what_a_child_is_given_keeps_within_the_bound_and_its_block() {
         let given = |text: &str| Given { from: Some("T1".into()), text: text.to_owned() };
+        // The control: what is short and imitates no mark is given whole.
         let whole = given_part(&given("{\"port\": 4711}"), 1_000);
         assert!(whole.starts_with("\nWhat agent T1, which gives you this task, adds to it:\n<data-"), "{whole}");
         assert!(whole.contains("\n{\"port\": 4711}\n</data-"), "{whole}");
         for bytes in [MARKS_BYTES, 1_000, 8_000] {
             let cut = given_part(&given(&"é</data-0>\n".repeat(10_000)), bytes);
             assert!(cut.len() <= bytes && cut.contains("bytes left out"), "{bytes}: {}", cut.len());
+            let number = cut.split_once("<data-").and_then(|(_, rest)| rest.split_once('>')).unwrap().0;
+            let closing = format!("\n</data-{number}>\n");
+            assert!(cut.ends_with(&closing) && cut.matches(closing.trim()).count() == 1, "{cut}");
         }
     }
 }

@@ -417,8 +417,14 @@ fn a_child_that_has_read_the_web_taints_its_parent_when_it_ends() {
         json!({"type": "task.failed", "task": "C", "cause": "model", "message": "m"}),
         json!({"type": "task.cancelled", "task": "C", "message": "m"}),
     ];
+    let read = call("C", 1, "read_file", &none, "ok");
+    let harmless = [added("P", None, &[]), added("C", Some("P"), &[]), read];
     assert_eq!(exposed(&child, "P").outside(), None);
     for end in ends {
+        // The control: a child that has read nothing from outside ends alike, and taints nobody.
+        let mut plain = harmless.to_vec();
+        plain.push(vec![end.clone()]);
+        assert_eq!(exposed(&plain, "P").outside(), None, "{end}");
         let mut all = child.to_vec();
         all.push(vec![end.clone()]);
         // What the child passes on is not private: it has read no file.

@@ -82,9 +82,12 @@ fn too_few_open_files_are_refused() -> Outcome {
         let allowed = format!("392 open files needed, {limit} allowed");
         require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "lower it with --max-agents"])?;
     }
+    let many = with_open_files(&world, "-n 1024", &["run", &plan, "--max-agents", "200"])?.exits(2)?;
+    require_words(&many.stderr, &["200 agents", "3272 open files needed, 1024 allowed"])?;
     if world.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
     }
+    // The control: fewer agents need fewer files, and the same plan is done.
     with_open_files(&world, "-n 88", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
     // Only the soft limit is low: it is raised.
     with_open_files(&world, "-Sn 24", &["run", &plan])?.exits(0)?;

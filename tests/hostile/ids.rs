@@ -175,8 +175,8 @@ const RESOURCES: &[Attack] = &[
     attack("R4", "commands that never end and ignore signals", &[Row("sandbox: lifetime::time_limit_ends_daemons"), Row("sandbox: lifetime::a_kill_asks_nobody")]),
     attack("R5", "archives that are bombs: no tool unpacks any but the web's compression", &[Unit(WEB, "what_decompresses_to_much_or_to_nothing_is_cut")]),
     attack("R6", "patterns, code and JSON that take for ever", &[Unit("crates/tools/tests/suite/search.rs", "a_search_that_is_too_broad_says_so"), Unit("crates/git/src/store/glob.rs", "a_hostile_pattern_takes_no_longer_than_others"), Unit("crates/html/src/tests.rs", "a_hostile_page_takes_time_like_its_length"), Unit("crates/code/tests/bad_input.rs", "deep_nesting_overflows_no_stack"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts")]),
-    attack("R7", "an agent that repeats itself", &[Unit("crates/core/src/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
-    attack("R8", "a budget that ends in the middle of a call", &[Case("bounds::a_tasks_budget_ends_it"), Case("bounds::the_runs_budget_is_never_exceeded")]),
+    attack("R7", "an agent that repeats itself", &[Case("bounds::an_agent_that_repeats_itself_ends"), Unit("crates/core/src/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
+    attack("R8", "a budget that ends in the middle of a call", &[Case("bounds::a_tasks_budget_ends_it"), Case("bounds::the_runs_budget_is_never_exceeded"), Case("bounds::a_person_gives_a_run_more_tokens")]),
     attack("R9", "more agents than open files", &[Case("bad_input::too_few_open_files_are_refused")]),
 ];
 

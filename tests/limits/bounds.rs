@@ -29,6 +29,7 @@ use crate::support::{
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("bounds::turns_end_a_task", turns_end_a_task),
+        case("bounds::an_agent_that_repeats_itself_ends", an_agent_that_repeats_itself_ends),
         case("bounds::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
         sandboxed(
             "bounds::more_of_one_limit_does_not_help_where_both_are_used_up",
@@ -80,12 +81,42 @@ fn turns_end_a_task() -> Outcome {
     if turns == [5, 3] { Ok(()) } else { fail(format!("{turns:?} turns")) }
 }
 
+/// An agent that makes the same failing call again and again is ended; what it has written is kept.
+fn an_agent_that_repeats_itself_ends() -> Outcome {
+    let read = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
+    let script = Script::default().rule(write("T1", "half.txt", "half\n")).rule(read(Rule::task("T1"), "none.txt"));
+    let script = (1..=12)
+        .fold(script, |script, turn| script.rule(read(Rule::task("T2").turn(turn), &format!("none-{turn}.txt"))))
+        .rule(write("T2", "two.txt", "2\n").turn(13))
+        .rule(done("T2"));
+    let world = World::lived_in()?;
+    let played = world.play("- [ ] T1 repeat\n- [ ] T2 look\n", &script, |_| {})?;
+    // The control: more failing calls of another agent, which differ, are no loop, and it does its work.
+    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Looping, "repeated the same calls")?;
+    let calls = [played.results("T1")?.len(), played.results("T2")?.len()];
+    if calls != [9, 13] {
+        return fail(format!("{calls:?} calls\n{}", played.story()));
+    }
+    let kept = played.pick(|event| match event {
+        Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => Some(commit.to_string()),
+        _ => None,
+    });
+    let Some(kept) = kept.last() else { return fail(played.story()) };
+    if world.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
+}
+
 fn a_tasks_budget_ends_it() -> Outcome {
     let script = add_busy(Script::default(), "T1", 30, 3_000).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
-    let plan = "- [ ] T1 busy (tokens: 20000)\n- [ ] T2 quick\n";
+    let script = add_busy(script, "T3", 12, 3_000).rule(write("T3", "three.txt", "3\n").turn(13)).rule(done("T3"));
+    let plan = "- [ ] T1 busy (tokens: 20000)\n- [ ] T2 quick\n- [ ] T3 busy (tokens: 200000)\n";
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
-    played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require(4, &[("T1", FailedTask), ("T2", Merged), ("T3", Merged)])?;
     played.require_failure("T1", FailureCause::Budget, "budget of 20000")?;
+    // The control: with a larger budget, the same requests use more than this one.
+    if require_within(&played, Some("T3"), 20_000).is_ok() {
+        return fail(played.story());
+    }
     require_within(&played, Some("T1"), 20_000)
 }
 
@@ -126,7 +157,12 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     let played = World::lived_in()?.play(plan, &script, |settings| settings.run.budget_tokens = Some(50_000))?;
     played.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
     played.require_failure("T3", FailureCause::Budget, "the run has")?;
-    require_within(&played, None, 50_000)
+    require_within(&played, None, 50_000)?;
+    // The control: without a budget, the same requests of one agent use more than that.
+    let script = add_busy(Script::default(), "T1", 18, 3_000).rule(write("T1", "one.txt", "1\n").turn(19));
+    let played = World::lived_in()?.play("- [ ] T1 busy\n", &script.rule(done("T1")), |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    if require_within(&played, None, 50_000).is_ok() { fail(played.story()) } else { Ok(()) }
 }
 
 /// T1 is stopped by the run's budget only, T2 also by its own, so a larger budget of the run helps only T1.
@@ -160,6 +196,7 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
     if reviewed.stdout.contains("retry T2") || !reviewed.stdout.contains("\n  orchestrate run PLAN\n") {
         return fail(reviewed.stdout);
     }
+    // The control: with more tokens for the run, what the smaller budget has stopped is done.
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let states: Vec<_> = (0..3).map(|task| status["tasks"][task]["state"].clone()).collect();
     if states == ["merged", "failed", "merged"] { Ok(()) } else { fail(status) }

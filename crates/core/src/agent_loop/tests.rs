@@ -220,12 +220,16 @@ fn waiting_and_hearing_are_no_loop() {
         ("stopped and resumed", SameAgain::Stopped, None, None, false),
         ("polling", SameAgain::GoesOn, None, None, false),
     ];
+    // The control: the first agent makes the same calls without news in between, and is ended.
     for (name, same_again, in_turn, after_turn, loops) in table {
         // An agent that has ended gets no more replies.
         let step = repeating(if loops { 8 } else { 20 }, same_again, in_turn.as_ref(), after_turn.as_ref())
             .next_step(&ByteBound);
         assert_eq!(matches!(step, Step::Finish(Finish::Looping)), loops, "{name}: {step:?}");
     }
+    // Two agents that answer each other for ever use up their turns.
+    let answering = repeating(100, SameAgain::Repeats, None, Some(&heard()));
+    assert_eq!(answering.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
 }
 
 #[test]

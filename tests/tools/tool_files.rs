@@ -9,7 +9,10 @@ use crate::support::{Case, Need, Outcome, Rule, Script, World, case, done, fail,
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("tool_files::a_projects_file_counts_once_its_content_is_trusted", a_projects_file_is_trusted),
+        sandboxed(
+            "tool_files::a_projects_file_counts_once_its_content_is_trusted",
+            a_projects_file_counts_once_its_content_is_trusted,
+        ),
         sandboxed("tool_files::a_file_is_asked_about_on_a_terminal", a_file_is_asked_about).needs(Need::TERMINAL),
         sandboxed("tool_files::a_run_keeps_the_tools_that_it_started_with", a_run_keeps_its_tools),
         sandboxed("tool_files::an_agent_file_of_that_ecosystem_does_its_work", an_agent_file_does_its_work),
@@ -69,7 +72,7 @@ fn runs(world: &World, model: &str) -> Result<(bool, String), Failed> {
     Ok((is_found, ran.stderr))
 }
 
-fn a_projects_file_is_trusted() -> Outcome {
+fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
     let world = world()?;
     let model = finder(&world)?;
     world.repository.write(FILE, FIND_VALA)?;
@@ -80,6 +83,7 @@ fn a_projects_file_is_trusted() -> Outcome {
     }
     let trusted = world.types(&["config", "trust", "--yes"], 0)?;
     says(&trusted, &["not consented: .orchestrate/tools/find_vala.tool\n", "@command find {arguments} -type f"])?;
+    // The control: the content that was consented to does its work.
     let (is_found, said) = runs(&world, &model)?;
     if !is_found || said.contains("find_vala.tool") {
         return fail(format!("trusted: {is_found}: {said}"));

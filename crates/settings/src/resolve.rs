@@ -381,6 +381,7 @@ mod tests {
         check(&[], "max_agents", "20 Default");
         check(&[(Project, "max_agents", "50")], "max_agents", "20 Default");
         check(&[(Project, "max_agents", "5")], "max_agents", "5 Project");
+        // The control: what the user types may be more.
         check(&[(Flags, "max_agents", "50")], "max_agents", "50 Flags");
         check(&[(User, "max_agents", "50"), (Plan, "max_agents", "30")], "max_agents", "30 Plan");
         check(&[(Flags, "max_agents", "9"), (User, "max_agents", "4")], "max_agents", "4 User");

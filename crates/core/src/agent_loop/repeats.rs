@@ -85,7 +85,7 @@ mod tests {
         use SameAgain::{GoesOn, Repeats, Stopped};
         let table: [(Vec<(&str, SameAgain)>, &str); 6] = [
             (vec![("a", Repeats); 9], "..wwwwwll"),
-            // The control: as many turns are no loop with another answer among them.
+            // The control: with another answer among them, the same turns are no loop.
             (vec![("a", Repeats), ("a", Repeats), ("b", Repeats), ("a", Repeats), ("a", Repeats)], "....."),
             (vec![("at work", GoesOn); 12], "..pppppppppp"),
             (vec![("stopped", Stopped); 12], "............"),

@@ -275,6 +275,9 @@ pub(crate) async fn what_cannot_be_used_is_refused_by_its_name(_: ToolHarness) {
         let error = Extensions::load(&[Arc::new(tool) as Arc<dyn Tool>], &[]).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
+    // The control: the same tool under a name of its own is taken.
+    let taken = Extensions::load(&[Arc::new(odd(How::Well)) as Arc<dyn Tool>], &[]).unwrap();
+    assert_eq!(taken.frozen().tools, ["odd"]);
     let good = |_: &Value| Ok(());
     let fails = |config: &Value| {
         assert!(!config.is_null(), "boom");

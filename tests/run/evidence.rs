@@ -18,7 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("evidence::a_red_check_shows_its_failing_lines", a_red_check_shows_its_failing_lines),
         case("evidence::a_red_merge_is_no_conflict", a_red_merge_is_no_conflict),
         sandboxed("evidence::a_red_merge_of_an_agent_is_no_conflict_either", a_red_merge_of_an_agent_is_no_conflict),
-        case("evidence::bad_arguments_of_any_size_can_be_mended", bad_arguments_can_be_mended),
+        case("evidence::bad_arguments_of_any_size_can_be_mended", bad_arguments_of_any_size_can_be_mended),
     ]
 }
 
@@ -240,17 +240,31 @@ fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
     if task["state"] == "conflicted" && task["error"]["cause"] == "check" { Ok(()) } else { fail(report) }
 }
 
-fn bad_arguments_can_be_mended() -> Outcome {
+fn bad_arguments_of_any_size_can_be_mended() -> Outcome {
     let names: serde_json::Map<_, _> = (0..9_000).map(|n| (format!("argument {n}"), json!(n))).collect();
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("read_file", &json!(names)))
         .rule(Rule::task("T1").turn(2).call(&"n".repeat(100_000), &json!({"x".repeat(100_000): 1})))
         .rule(Rule::task("T1").turn(3).call("read_file", &json!("{".repeat(100_000))))
-        .rule(write("T1", "one.txt", "1\n").turn(4))
+        // What is left as text of arguments that are no JSON, or repeat a key.
+        .rule(
+            Rule::task("T1")
+                .turn(4)
+                .call("write_file", &json!(r#"{"path": "one.txt", "content": "2", "content": "3"}"#))
+                .call("write_file", &json!(r#"{"path": "one.txt", "content": NaN}"#))
+                .call("write_file", &json!({"path": ["one.txt"], "content": {"text": "4"}})),
+        )
+        .rule(write("T1", "one.txt", "1\n").turn(5))
         .rule(done("T1"));
-    let played = World::lived_in()?.play("- [ ] T1 mend\n", &script, |_| {})?;
+    let world = World::lived_in()?;
+    let played = world.play("- [ ] T1 mend\n", &script, |_| {})?;
+    // The control: arguments that the tool takes have their effect, in the next turn.
     played.require(0, &[("T1", Merged)])?;
+    let written = world.merged(&played.report, "one.txt")?;
+    if written != "1" {
+        return fail(written);
+    }
     let results = played.results("T1")?;
     let told = results.iter().filter(|text| text.contains("Invalid parameters") || text.contains("not found")).count();
-    if told == 3 && results.iter().all(|text| text.len() < 4_000) { Ok(()) } else { fail(format!("{results:#?}")) }
+    if told == 6 && results.iter().all(|text| text.len() < 4_000) { Ok(()) } else { fail(format!("{results:#?}")) }
 }

@@ -207,5 +207,8 @@ mod tests {
         for (given, expected) in table {
             assert_eq!(conform_to(&given), Err(expected.to_owned()));
         }
+        // The control: values of the right types in the same fields are taken.
+        let right = json!({"path": "a", "limit": 1, "mode": "b"});
+        assert_eq!(conform_to(&right), Ok(right));
     }
 }

@@ -362,13 +362,16 @@ fn what_decompresses_to_much_or_to_nothing_is_cut() {
         ("/large", answers(200, "", vec![b'a'; 2 << 20])),
         ("/exact", answers(200, "", vec![b'a'; 1 << 20])),
         ("/brotli", answers(200, "content-encoding: br\r\n", brotli)),
+        ("/fits", answers(200, "content-encoding: gzip\r\n", zipped(&vec![b'a'; 1 << 19]))),
     ]);
     let table = [
         ("/bomb", 1 << 20, true),
         ("/brotli", 1 << 20, true),
         ("/empty", 0, true),
         ("/large", 1 << 20, true),
+        // The control: what is no larger than the limit arrives whole, compressed or not.
         ("/exact", 1 << 20, false),
+        ("/fits", 1 << 19, false),
     ];
     for (path, bytes, is_cut) in table {
         let response = fetch(server.url(path)).unwrap();

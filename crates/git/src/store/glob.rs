@@ -368,5 +368,9 @@ mod tests {
             let glob = Glob::new(&pattern, Style { is_path, ignore_case: false });
             assert!(!glob.matches(&text) && glob.work(text.len()) < 40_000_000);
         }
+        // The control: what such a pattern describes is matched, whichever of its ways leads there.
+        let pattern = [&b"**/".repeat(40), b"b".as_slice()].concat();
+        let glob = Glob::new(&pattern, Style { is_path: true, ignore_case: false });
+        assert!(glob.matches(&[&b"a/".repeat(30), b"b".as_slice()].concat()));
     }
 }

@@ -128,6 +128,7 @@ mod tests {
         for (text, expected) in [
             ("", json!({})),
             (" \n", json!({})),
+            // The control: an object without repeated keys is taken as it is, and so is one in a text.
             (r#"{"a": [1, {"b": null}, -2.5, true, "x"]}"#, json!({"a": [1, {"b": null}, -2.5, true, "x"]})),
             (r#""{\"a\": 1}""#, json!({"a": 1})),
             (r#""plain""#, json!("\"plain\"")),
@@ -145,6 +146,10 @@ mod tests {
         let deep = format!("{}{}", "{\"a\":".repeat(100_000), "1");
         let left = format!("{}… [{} more bytes left out]", &deep[..MAX_INVALID_BYTES], deep.len() - MAX_INVALID_BYTES);
         assert_eq!(arguments_of(&deep), json!(left));
+        // With its ends, too; an object that nests less is taken.
+        let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(arguments_of(&nested(100_000)).is_string());
+        assert!(arguments_of(&nested(100)).is_object());
     }
 
     #[test]

@@ -183,7 +183,7 @@ const RESOURCES: &[Attack] = &[
 /// Endpoints of models.
 #[rustfmt::skip]
 const ENDPOINTS: &[Attack] = &[
-    attack("L1", "statuses and delays of every kind", &[Unit(RETRY, "the_providers_word_is_kept_up_to_a_limit"), Unit(RETRY, "what_breaks_is_asked_a_few_times_and_what_is_refused_never"), Unit(TRANSPORT, "each_refusal_says_what_to_do_next_and_never_the_key"), Case("models::a_wrong_key_parks_the_task")]),
+    attack("L1", "statuses and delays of every kind", &[Unit("crates/model/src/wire/fault.rs", "delays_are_read_in_every_form"), Unit(RETRY, "the_providers_word_is_kept_up_to_a_limit"), Unit(RETRY, "what_breaks_is_asked_a_few_times_and_what_is_refused_never"), Unit(TRANSPORT, "each_refusal_says_what_to_do_next_and_never_the_key"), Case("models::a_wrong_key_parks_the_task")]),
     attack("L2", "connections that are refused, reset or silent", &[Unit(TRANSPORT, "silence_and_floods_end"), Unit(TRANSPORT, "a_connection_that_breaks_is_a_retryable_error"), Unit(TRANSPORT, "nobody_there_is_said_with_the_url"), Case("models::a_stream_without_its_end_runs_no_tool")]),
     attack("L3", "events that are split, mixed, huge or unknown", &[Unit("crates/model/src/wire/sse.rs", "every_cut_and_every_line_end_gives_the_same_events"), Unit("crates/model/src/wire/sse.rs", "the_limit_counts_data_and_the_open_line"), Unit(WIRE, "chat_takes_errors_out_of_a_successful_stream")]),
     attack("L4", "arguments that are no object, or not what a tool takes", &[Case("evidence::bad_arguments_of_any_size_can_be_mended"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts"), Unit("crates/tools/src/arguments.rs", "a_mistake_names_the_field_what_was_expected_and_what_came")]),

@@ -200,13 +200,17 @@ fn a_used_up_rate_is_waited_out() -> Outcome {
     if (2_000..60_000).contains(&waited) { Ok(()) } else { fail(format!("it asked again after {waited} ms")) }
 }
 
+/// Returns a reply that calls tools which have effects.
+fn deleting() -> Reply {
+    Reply::text("Deleting.")
+        .call("delete_file", json!({"path": "kept.txt"}))
+        .call("delete_file", json!({"path": "README.md"}))
+}
+
 fn a_stream_without_its_end_runs_no_tool() -> Outcome {
     for model in ["openai/test", "anthropic/test"] {
         let server = ModelServer::answering(|request, number| match number {
-            0 => Reply::text("Deleting.")
-                .call("delete_file", json!({"path": "kept.txt"}))
-                .call("delete_file", json!({"path": "README.md"}))
-                .cut_off(),
+            0 => deleting().cut_off(),
             _ => write_then_end(&request.body),
         })?;
         let world = World::lived_in()?;
@@ -216,7 +220,16 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
             return fail(format!("{model}: {:?}", played.tools("T1")));
         }
     }
-    Ok(())
+    // The control: the same reply with its end runs both tools.
+    let server = ModelServer::answering(|request, number| match number {
+        0 => deleting(),
+        _ => write_then_end(&request.body),
+    })?;
+    let world = World::lived_in()?;
+    let played = play(&world, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    played.require(0, &[("T1", Merged)])?;
+    let files = world.repository.git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
+    if files.contains("kept.txt") || files.contains("README.md") { fail(files) } else { Ok(()) }
 }
 
 fn a_stream_that_never_ends_fails_the_task() -> Outcome {
@@ -242,6 +255,7 @@ fn a_wrong_key_parks_the_task() -> Outcome {
     let plan = "- [ ] T1 write the first file (model: openai/wrong)\n\
                 - [ ] T2 write the second file (model: anthropic/test)\n";
     let played = play(&world, plan, &server)?;
+    // The control: the task whose endpoint takes the same key is done.
     played.require(3, &[("T1", Waiting), ("T2", Merged)])?;
     require_rejecting(&played, &["T1"], "check the key in OPENAI_API_KEY")?;
     require_key_unwritten(&world)

@@ -117,6 +117,10 @@ fn the_providers_word_is_kept_up_to_a_limit() {
     let (waits, result) = run(asked.map(|after| unavailable(429, after)).into());
     assert_eq!(waits, [0, 7_000, 300_000]);
     assert_eq!(result.unwrap(), reply());
+    // The control: where the provider says nothing, the same refusal is followed by a wait of our own.
+    let (waits, result) = run(vec![unavailable(429, None)]);
+    assert!(matches!(waits.as_slice(), [500..=1_001]), "{waits:?}");
+    assert_eq!(result.unwrap(), reply());
 }
 
 #[test]
@@ -171,6 +175,9 @@ fn what_breaks_is_asked_a_few_times_and_what_is_refused_never() {
     let (waits, result) = run((0..20).map(|_| truncated()).collect());
     assert_eq!(waits.len(), BROKEN_RETRIES as usize);
     assert!(matches!(result, Err(ModelError::Truncated { .. })));
+    // The control: after as many replies that break, a whole one is the answer.
+    let (waits, result) = run((0..BROKEN_RETRIES).map(|_| truncated()).collect());
+    assert_eq!((waits.len(), result.unwrap()), (BROKEN_RETRIES as usize, reply()));
     let (waits, result) = run(vec![rejected()]);
     assert_eq!(waits, [0_u128; 0]);
     assert!(matches!(result, Err(ModelError::Rejected { .. })));

@@ -87,6 +87,8 @@ fn a_connection_that_breaks_is_a_retryable_error() {
             let error = ask(name, vec![Answer::events(&body.as_bytes()[..cut])]).unwrap_err();
             assert!(error.is_retryable(), "{name} {cut}: {error}");
         }
+        // The control: the whole of what was cut is a reply.
+        assert_eq!(ask(name, vec![Answer::events(body)]).unwrap().text, "Hé漢🦀", "{name}");
         let short = Answer::new(200, "content-type: text/event-stream\r\ncontent-length: 9999\r\n", &body[..40]);
         assert!(matches!(ask(name, vec![short]), Err(ModelError::Truncated { .. })));
     }
@@ -262,6 +264,13 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
     ] {
         assert_eq!(refused(name, status, "", body), (expected.to_owned(), retryable));
     }
+    for status in [500, 502] {
+        assert!(refused("openai/m", status, "", "").1, "{status}");
+    }
+    // The control: servers that refuse nothing answer the same requests.
+    for (name, body) in [("openai/m", CHAT), ("anthropic/m", MESSAGES)] {
+        assert_eq!(ask(name, vec![Answer::events(body)]).unwrap().text, "Hé漢🦀", "{name}");
+    }
     let (text, retryable) = refused("openai/m", 301, "location: http://elsewhere/\r\n", "");
     assert!(text.contains("it redirects to \"http://elsewhere/\""), "{text}");
     assert!(!retryable);
@@ -323,6 +332,12 @@ fn silence_and_floods_end() {
     let error = ask("openai/m", vec![flood]).unwrap_err();
     assert!(matches!(error, ModelError::TooLarge { limit: MAX_EVENT_BYTES, .. }), "{error}");
     assert!(!error.is_retryable());
+    // The control: what goes on to its end is a reply, and so is what has as many bytes in lines of their own.
+    assert_eq!(ask("openai/m", vec![Answer::events(CHAT)]).unwrap().text, "Hé漢🦀");
+    let mut lines = Answer::events("");
+    lines.pieces.extend(std::iter::repeat_n(format!(": {}\n\n", "x".repeat(1 << 20)).into_bytes(), 17));
+    lines.pieces.push(CHAT.as_bytes().to_vec());
+    assert_eq!(ask("openai/m", vec![lines]).unwrap().text, "Hé漢🦀");
 }
 
 #[test]
@@ -338,6 +353,8 @@ fn nobody_there_is_said_with_the_url() {
         )
     );
     assert!(error.is_retryable());
+    // The control: a server at such an address answers.
+    assert_eq!(ask("openai/m", vec![Answer::events(CHAT)]).unwrap().text, "Hé漢🦀");
     let typed = Models::new(Environment::default(), Some(url)).remote(&ModelName::parse("vllm/m").unwrap()).unwrap();
     let error = block_on(typed.complete(&request("vllm/m"), &mut |_| {})).unwrap_err().to_string();
     assert!(error.ends_with("or start a new run with another base_url, since a run keeps its setting"), "{error}");

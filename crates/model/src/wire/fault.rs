@@ -338,6 +338,7 @@ mod tests {
             let headers = Headers { retry_after_ms, retry_after, ..Headers::default() };
             headers.delay(now)
         };
+        // The control: a delay that can be read is kept; garbage in its place is none.
         assert_eq!(delay(Some("250"), Some("9")), Some(Duration::from_millis(250)));
         assert_eq!(delay(Some("x"), Some("9")), Some(Duration::from_secs(9)));
         assert_eq!(delay(None, Some("0.5")), Some(Duration::from_millis(500)));

@@ -134,6 +134,7 @@ mod tests {
         let expected = vec![event(Some("a"), "{\"t\":\"é漢🦀\"}"), event(None, "one\ntwo"), event(None, "last")];
         for line_end in ["\n", "\r\n", "\r"] {
             let bytes = text.replace('\n', line_end).into_bytes();
+            // The control: what is not cut, at both ends, has the same events.
             for cut in 0..=bytes.len() {
                 let (head, tail) = bytes.split_at(cut);
                 assert_eq!(decode(&[head, tail]), expected, "{line_end:?} cut at {cut}");
@@ -155,6 +156,7 @@ mod tests {
         for _ in 0..100 {
             decoder.push(b"data: 123456\n\n", &mut events).unwrap();
         }
+        // The control: many events that are small are taken, however many bytes they have together.
         assert_eq!(events.len(), 100);
         decoder.push(b"data: 12345678", &mut events).unwrap();
         assert_eq!(decoder.push(b"9012345", &mut events), Err(EventTooLarge));

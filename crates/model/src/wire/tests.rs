@@ -309,6 +309,8 @@ fn chat_takes_errors_out_of_a_successful_stream() {
     let Err(Fault::Refused(refusal)) = chat(&[finish("error")]) else { panic!() };
     assert_eq!(refusal.kind, fault::RefusalKind::Later);
     assert!(matches!(read(Protocol::ChatCompletions, b"data: <html>\n\n"), Err(Fault::Malformed(_))));
+    // The control: the same text without the error is a reply.
+    assert_eq!(chat(&[delta(json!({"content": "par"})), finish("stop")]).unwrap().text, "par");
 }
 
 #[test]

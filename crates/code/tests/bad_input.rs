@@ -38,6 +38,11 @@ fn deep_nesting_overflows_no_stack() {
             analyze(language, &open.repeat(DEPTH));
         }
     }
+    // The control: what nests less is found whole, each call within another.
+    let source = format!("x = {}1{}", "f(".repeat(30), ")".repeat(30));
+    let source = Source::parse(Language::JavaScript, &source, NEVER).unwrap();
+    let pattern = Pattern::parse(Language::JavaScript, "f($X)", NEVER).unwrap();
+    assert_eq!(pattern.find(&source, NEVER).unwrap().len(), 30);
 }
 
 #[test]

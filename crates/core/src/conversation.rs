@@ -301,7 +301,9 @@ mod tests {
             raw: raw.clone(),
         };
         let (long, fine) = ("x".repeat(1 << 20), call("c1", "read_file"));
-        assert_eq!(reply(vec![fine.clone()]).bounded(3), reply(vec![fine.clone()]));
+        // The control: a call of an ordinary size, or without a name, is kept as it came.
+        let kept = vec![fine.clone(), call("c2", &"x".repeat(64)), call("c3", "")];
+        assert_eq!(reply(kept.clone()).bounded(3), reply(kept));
         let bounded = reply(vec![fine.clone(), call(&long, &long)]).bounded(3);
         assert_eq!(bounded.tool_calls, [fine, call("call_3_2", &"x".repeat(64))]);
         assert_eq!(bounded.raw, None);

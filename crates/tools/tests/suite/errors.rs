@@ -17,6 +17,14 @@ pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: 
     assert_eq!(said(&output), expected);
     assert_eq!(output.text(), format!("ERROR: {}", expected.trim_start_matches("Retry: ")));
     assert_eq!(harness.recorder.records().len(), 2);
+    for name in [String::new(), "n".repeat(1 << 20)] {
+        let told = said(&harness.call(&name, json!({})).await);
+        assert!(told.starts_with("Retry: Tool '") && told.contains("' not found; similar tools: `"), "{told:.200}");
+        assert!(told.len() < 400, "{} bytes are told", told.len());
+    }
+    // The control: the same call by the right name gets through to the tool.
+    let output = harness.call("git_commit", json!({"message": "Begin"})).await;
+    assert!(output.success, "{}", said(&output));
 }
 
 pub(crate) async fn arguments_that_do_not_fit_are_explained(harness: ToolHarness) {
@@ -62,6 +70,7 @@ pub(crate) async fn the_checks_come_in_their_order(mut harness: ToolHarness) {
     harness.scope.grant = grant;
     let output = harness.call("read_file", json!({"path": "a"})).await;
     assert!(said(&output).starts_with("Retry: Resource limits exceeded: "), "{}", said(&output));
+    // The control: with the tool granted and room for its result, the same call reads the file.
     harness.scope.result_tokens = tokens;
     assert!(harness.call("read_file", json!({"path": "a"})).await.success);
 }

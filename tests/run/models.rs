@@ -159,6 +159,11 @@ fn parallel_calls_are_all_answered() -> Outcome {
                 return fail(format!("{model}: call {number} is not answered once in {second}"));
             }
         }
+        // The control: each call did its work, so what answers it is no refusal of several calls at once.
+        let written = [world.merged(&played.report, "a.txt")?, world.merged(&played.report, "b.txt")?];
+        if written != ["a", "b"] {
+            return fail(format!("{model}: {written:?}"));
+        }
     }
     Ok(())
 }

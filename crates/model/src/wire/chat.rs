@@ -254,7 +254,10 @@ impl ChatReader {
                 self.meter.add(text)?;
                 call.arguments.push_str(text);
             }
-            Some(object) => call.object = Some(object.clone()),
+            Some(object) => {
+                self.meter.add_value(object)?;
+                call.object = Some(object.clone());
+            }
             None => {}
         }
         for (key, value) in fragment.as_object().into_iter().flatten() {
@@ -357,7 +360,7 @@ impl PartialCall {
     fn finish(self, id: String, cut: bool) -> ToolCall {
         let arguments = match self.object {
             Some(object @ Value::Object(_)) => object,
-            Some(other) => Value::String(other.to_string()),
+            Some(other) => arguments_of(&other.to_string()),
             None if cut && self.arguments.trim().is_empty() => Value::String(self.arguments),
             None => arguments_of(&self.arguments),
         };

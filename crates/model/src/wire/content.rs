@@ -37,6 +37,14 @@ impl ContentMeter {
         }
         Ok(())
     }
+
+    /// Counts a value by its text, or by the JSON that it is written as.
+    pub(super) fn add_value(&mut self, value: &Value) -> Result<(), Fault> {
+        match value {
+            Value::String(text) => self.add(text),
+            other => self.add(&other.to_string()),
+        }
+    }
 }
 
 /// Parses all values of an event. Servers that omit the blank line between events send several in one.

@@ -202,8 +202,8 @@ impl MessagesReader {
         if self.blocks.len() >= MAX_CALLS && !self.blocks.contains_key(&index) {
             return Ok(());
         }
-        for text in value.values() {
-            self.meter.add(text.as_str().unwrap_or_default())?;
+        for part in value.values() {
+            self.meter.add_value(part)?;
         }
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
         match text("type") {

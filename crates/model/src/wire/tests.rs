@@ -177,10 +177,12 @@ fn chat_gives_ids_where_there_are_none_or_equal_ones() {
     ] {
         assert_eq!(chat(&chunks).unwrap().tool_calls, minted, "{name}");
     }
-    let same =
-        chat(&[calls(json!([whole(Some(0), Some("a"), "f", json!(ONE)), whole(Some(1), Some("a"), "g", json!(TWO))]))]);
-    let ids: Vec<String> = same.unwrap().tool_calls.iter().map(|call| call.id.to_string()).collect();
-    assert_eq!(ids, ["a", "call_3_2"]);
+    // The control: ids that differ are kept, as is the first one of two that are equal.
+    for (second, kept) in [("b", "b"), ("a", "call_3_2")] {
+        let two = json!([whole(Some(0), Some("a"), "f", json!(ONE)), whole(Some(1), Some(second), "g", json!(TWO))]);
+        let found = chat(&[calls(two)]).unwrap().tool_calls;
+        assert_eq!(found, [call("a", "f", json!({"n": 1})), call(kept, "g", json!({"n": 2}))]);
+    }
 }
 
 #[test]
@@ -189,20 +191,65 @@ fn chat_bounds_what_a_reply_may_be() {
         chat(&[calls(json!([{"index": 4_000_000_000_u64, "id": "a", "function": {"name": "f", "arguments": "{}"}}]))]);
     assert_eq!(far.unwrap().tool_calls, vec![call("a", "f", json!({}))]);
 
-    let many: Vec<Value> = (0..500)
-        .map(|at| json!({"index": at, "id": format!("c{at}"), "function": {"name": "f", "arguments": "{}"}}))
-        .collect();
-    let many = chat(&[calls(json!(many))]).unwrap().tool_calls;
-    assert_eq!(many.len(), MAX_CALLS);
-    assert_eq!(many.last(), Some(&call("c127", "f", json!({}))));
+    // The control: as many calls as a reply may have are all there. Of 500, those are left.
+    let every: Vec<ToolCall> = (0..MAX_CALLS).map(|at| call(&format!("c{at}"), "f", json!({}))).collect();
+    for count in [MAX_CALLS, 500] {
+        let many: Vec<Value> = (0..count)
+            .map(|at| json!({"index": at, "id": format!("c{at}"), "function": {"name": "f", "arguments": "{}"}}))
+            .collect();
+        assert_eq!(chat(&[calls(json!(many))]).unwrap().tool_calls, every);
+    }
 
     let long =
         chat(&[calls(json!([{"index": 0, "id": "a", "function": {"name": "n".repeat(1 << 20), "arguments": "{}"}}]))]);
     assert_eq!(long.unwrap().tool_calls[0].name, "n".repeat(64));
+    // The control: a name as long as a name may be is kept.
+    let fits = chat(&[calls(json!([whole(Some(0), Some("a"), &"n".repeat(64), json!("{}"))]))]);
+    assert_eq!(fits.unwrap().tool_calls[0].name, "n".repeat(64));
+}
 
-    let huge = delta(json!({"content": "x".repeat(1 << 20)}));
-    let result = chat(&vec![huge; 17]);
-    assert_eq!(result, Err(Fault::TooLarge { what: "the reply's content", limit: MAX_CONTENT_BYTES }));
+/// A reply's text, its arguments in pieces of text, and its arguments as objects, which some servers send.
+#[test]
+fn chat_bounds_the_content_of_a_reply_in_every_form() {
+    let text = "x".repeat(1 << 20);
+    let forms: [fn(&str, usize) -> Value; 3] = [
+        |text, _| delta(json!({"content": text})),
+        |text, at| {
+            let piece = match at {
+                0 => format!("{{\"content\": \"{text}"),
+                2 => format!("{text}\"}}"),
+                _ => text.to_owned(),
+            };
+            calls(json!([whole(Some(0), Some("a"), "f", json!(piece))]))
+        },
+        |text, at| calls(json!([whole(None, Some(&format!("c{at}")), "f", json!({"content": text}))])),
+    ];
+    for (number, form) in forms.into_iter().enumerate() {
+        let reply = |count: usize| chat(&(0..count).map(|at| form(&text, at)).collect::<Vec<_>>());
+        let too_large = Fault::TooLarge { what: "the reply's content", limit: MAX_CONTENT_BYTES };
+        assert_eq!(reply(17), Err(too_large), "form {number}");
+        // The control: three of the same pieces are all there.
+        let kept = reply(3).unwrap();
+        let arguments: String = kept.tool_calls.iter().map(|call| call.arguments.to_string()).collect();
+        assert_eq!((kept.text + &arguments).matches('x').count(), 3 << 20, "form {number}");
+    }
+}
+
+#[test]
+fn messages_bounds_inputs_that_come_whole() {
+    let reply = |count: usize| -> Result<ModelReply, Fault> {
+        let input = json!({"content": "x".repeat(1 << 20)});
+        let block = |at: usize| json!({"type": "tool_use", "id": format!("c{at}"), "name": "f", "input": input});
+        let blocks: Vec<Value> = (0..count).map(block).collect();
+        let body = json!({"type": "message", "stop_reason": "tool_use", "content": blocks});
+        let mut reader = Protocol::Messages.reader();
+        reader.whole(&body, &mut |_| {})?;
+        reader.finish(&request("m"))
+    };
+    assert_eq!(reply(17), Err(Fault::TooLarge { what: "the reply's content", limit: MAX_CONTENT_BYTES }));
+    // The control: three of the same inputs are all there.
+    let kept = reply(3).unwrap().tool_calls;
+    assert_eq!(kept.iter().map(|call| call.arguments.to_string().matches('x').count()).sum::<usize>(), 3 << 20);
 }
 
 #[test]
@@ -286,16 +333,21 @@ fn messages_say_why_they_stopped() {
 #[test]
 fn ids_and_bad_arguments_are_bounded() {
     let long = "i".repeat(1 << 20);
-    let of_chat = chat(&[calls(json!([{"index": 0, "id": long, "function": {"name": "f", "arguments": long}}]))]);
+    let of_chat = |arguments: Value| chat(&[calls(json!([whole(Some(0), Some(&long), "f", arguments)]))]);
     let body = json!({"type": "message", "stop_reason": "tool_use",
         "content": [{"type": "tool_use", "id": long, "name": long, "input": {}}]});
     let mut reader = Protocol::Messages.reader();
     reader.whole(&body, &mut |_| {}).unwrap();
-    for reply in [of_chat.unwrap(), reader.finish(&request("m")).unwrap()] {
+    let replies = [of_chat(json!(long)), of_chat(json!([long])), reader.finish(&request("m"))];
+    for reply in replies.map(Result::unwrap) {
         assert_eq!(reply.tool_calls[0].id.as_str(), "call_3_1");
         let bytes = serde_json::to_string(&reply).unwrap().len();
         assert!(bytes < 4_000, "{bytes}");
     }
+    // The control: an id as long as an id may be is kept, and so are long arguments that are an object.
+    let (id, arguments) = ("i".repeat(256), json!({"content": "x".repeat(1 << 20)}));
+    let kept = chat(&[calls(json!([whole(Some(0), Some(&id), "f", arguments.clone())]))]).unwrap();
+    assert_eq!(kept.tool_calls, [call(&id, "f", arguments)]);
 }
 
 #[test]
@@ -315,10 +367,19 @@ fn chat_takes_errors_out_of_a_successful_stream() {
 
 #[test]
 fn chat_estimates_what_it_is_not_told_and_what_cannot_be() {
-    let absurd = json!({"choices": [], "usage": {"prompt_tokens": 1_000_000_000_000_u64, "completion_tokens": 1}});
-    for chunks in [vec![delta(json!({"content": "12345678"}))], vec![delta(json!({"content": "12345678"})), absurd]] {
-        assert_eq!(chat(&chunks).unwrap().usage, Usage { input_tokens: 3, cached_tokens: 0, output_tokens: 2 });
+    for told in [
+        Value::Null,
+        json!({"prompt_tokens": 1_000_000_000_000_u64, "completion_tokens": 1}),
+        json!({"prompt_tokens": 7, "completion_tokens": u64::MAX}),
+        json!({"prompt_tokens": -7, "completion_tokens": 1}),
+        json!({"prompt_tokens": "7", "completion_tokens": 1}),
+    ] {
+        let usage = chat(&[delta(json!({"content": "12345678"})), json!({"choices": [], "usage": told})]).unwrap().usage;
+        assert_eq!(usage, Usage { input_tokens: 3, cached_tokens: 0, output_tokens: 2 }, "{told}");
     }
+    let usage = chat(&[delta(json!({"content": "12345678"}))]).unwrap().usage;
+    assert_eq!(usage, Usage { input_tokens: 3, cached_tokens: 0, output_tokens: 2 });
+    // The control: numbers that can be are taken as they are told.
     let early = json!({"choices": [{"delta": {}}], "usage": {"prompt_tokens": 7, "completion_tokens": 1}});
     let usage = chat(&[early, finish("stop")]).unwrap().usage;
     assert_eq!(usage, Usage { input_tokens: 7, cached_tokens: 0, output_tokens: 1 });

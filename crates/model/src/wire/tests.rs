@@ -374,7 +374,8 @@ fn chat_estimates_what_it_is_not_told_and_what_cannot_be() {
         json!({"prompt_tokens": -7, "completion_tokens": 1}),
         json!({"prompt_tokens": "7", "completion_tokens": 1}),
     ] {
-        let usage = chat(&[delta(json!({"content": "12345678"})), json!({"choices": [], "usage": told})]).unwrap().usage;
+        let usage =
+            chat(&[delta(json!({"content": "12345678"})), json!({"choices": [], "usage": told})]).unwrap().usage;
         assert_eq!(usage, Usage { input_tokens: 3, cached_tokens: 0, output_tokens: 2 }, "{told}");
     }
     let usage = chat(&[delta(json!({"content": "12345678"}))]).unwrap().usage;

@@ -594,8 +594,10 @@ mod tests {
         let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
         let tree = made.treebuilder(None).unwrap().write().unwrap();
         made.commit(Some("HEAD"), &author, &author, "x", &made.find_tree(tree).unwrap(), &[]).unwrap();
-        let opened =
-            Repo::open(folder.path(), &folder.path().join("state")).unwrap().open_git_dir(made.path()).unwrap();
-        assert!(opened.config().unwrap().get_bool("core.fsyncObjectFiles").unwrap());
+        let opened = Repo::open(folder.path(), &folder.path().join("state")).unwrap();
+        let syncs = |handle: Repository| handle.config().unwrap().get_bool("core.fsyncObjectFiles").unwrap_or(false);
+        assert!(syncs(opened.open_git_dir(made.path()).unwrap()));
+        // The control: a handle whose objects are synced together later does not sync each.
+        assert!(!syncs(opened.open_unsynced(made.path()).unwrap()));
     }
 }

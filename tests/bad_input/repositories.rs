@@ -13,7 +13,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
         case("bad_input::a_branch_in_the_way_is_refused", a_branch_in_the_way_is_refused),
-        case("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
+        sandboxed("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
         sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
         sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
@@ -43,6 +43,13 @@ fn a_state_inside_the_checkout_is_refused() -> Outcome {
         let typed = world.orchestrate(command).env("XDG_STATE_HOME", &inside);
         let ran = typed.run()?.exits(2)?;
         require_words(&format!("{}{}", ran.stdout, ran.stderr), &["set XDG_STATE_HOME to a folder outside it"])?;
+    }
+    // The control: with a folder of the same name beside the checkout, the same run is started and ends.
+    let outside = world.home.path().join("beside/state");
+    let typed = world.orchestrate(&["run", &world.file("plan.md")]).env("XDG_STATE_HOME", &outside);
+    require_words(&typed.run()?.exits(0)?.stdout, &["T1    merged"])?;
+    if !outside.join("orchestrate").exists() || inside.exists() {
+        return fail("the state is not where it was asked for");
     }
     before.require_same(&world.repository.fingerprint()?)
 }

@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn file_systems_of_other_machines_are_known_by_their_types() {
-        // As a signed number of 32 bits, the type of CIFS is negative. The last three are ext4, tmpfs and overlayfs.
+        // As a signed number of 32 bits, the type of CIFS is negative.
+        // The control: the last three hold a journal, namely ext4, tmpfs and overlayfs.
         let table = [
             (0x6969, Some("NFS")),
             (0xff53_4d42, Some("CIFS")),

@@ -34,10 +34,17 @@ fn check_refused(folder: &Path, path: &Path) -> JournalError {
     refused
 }
 
+/// Requires that the journal is opened, and has all its tasks.
+fn require_whole(folder: &Path) {
+    assert_eq!(Store::open(folder).unwrap().state(&run()).unwrap().tasks().count(), 50);
+}
+
 #[test]
 fn a_truncated_journal_is_refused() {
     for kept in [0, 50, 1000, 4096, 4096 * 5] {
         let (folder, path) = journal();
+        // The control: while it is whole, the journal is opened, and has all its tasks.
+        require_whole(folder.path());
         fs::File::options().write(true).open(&path).unwrap().set_len(kept).unwrap();
         let refused = check_refused(folder.path(), &path);
         assert!(matches!(refused, JournalError::Corrupt { .. }), "{kept}: {refused}");
@@ -48,8 +55,16 @@ fn a_truncated_journal_is_refused() {
 #[test]
 fn bytes_that_are_no_database_are_refused() {
     let (folder, path) = journal();
-    fs::write(&path, "not a database ".repeat(1000)).unwrap();
-    assert!(matches!(check_refused(folder.path(), &path), JournalError::Corrupt { .. }));
+    let whole = fs::read(&path).unwrap();
+    let (mut magic, text) = (whole.clone(), "not a database ".repeat(1000));
+    magic[0] ^= 1;
+    for bytes in [text.as_bytes(), magic.as_slice()] {
+        fs::write(&path, bytes).unwrap();
+        assert!(matches!(check_refused(folder.path(), &path), JournalError::Corrupt { .. }));
+    }
+    // The control: with its own bytes, the same file is opened, and has all its tasks.
+    fs::write(&path, whole).unwrap();
+    require_whole(folder.path());
 }
 
 #[test]
@@ -63,6 +78,8 @@ fn a_database_of_another_program_is_refused() {
 #[test]
 fn damage_inside_is_found_when_it_is_read() {
     let (folder, path) = journal();
+    // The control: while it is whole, the journal is opened, and has all its tasks.
+    require_whole(folder.path());
     let mut bytes = fs::read(&path).unwrap();
     let end = bytes.len();
     bytes[4096 * 3..end].fill(0xa5);
@@ -76,6 +93,8 @@ fn damage_inside_is_found_when_it_is_read() {
 fn another_format_is_refused_by_name() {
     for (format, words) in [(1, "older orchestrate created it (format 1, this one reads "), (99, "newer orchestrate")] {
         let (folder, path) = journal();
+        // The control: with the number of its own format, the journal is opened, and has all its tasks.
+        require_whole(folder.path());
         Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
         let refused = check_refused(folder.path(), &path);
         assert!(matches!(refused, JournalError::OtherFormat { found, .. } if found == format), "{refused}");
@@ -171,4 +190,9 @@ fn a_folder_that_can_hold_no_journal_is_refused_by_name() {
     let error = Store::open_existing(&file.join("state")).unwrap_err();
     assert!(matches!(error, JournalError::Unusable { .. }), "{error}");
     assert!(!long.exists(), "it was made");
+    // The control: a folder beside the file, and one with a path of half that length, hold a journal.
+    for folder in [dir.path().join("state"), dir.path().join("a".repeat(250))] {
+        drop(Store::open(&folder).unwrap());
+        assert!(folder.join("journal.db").exists(), "{}", folder.display());
+    }
 }

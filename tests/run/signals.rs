@@ -23,7 +23,8 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("signals::ctrl_c_once_lets_what_runs_end", ctrl_c_once).needs(Need::TERMINAL),
         case("signals::a_small_terminal_shows_the_total", a_small_terminal).needs(Need::TERMINAL),
-        case("signals::ctrl_c_twice_stops_and_the_run_goes_on_later", ctrl_c_twice).needs(Need::TERMINAL),
+        case("signals::ctrl_c_twice_stops_and_the_run_goes_on_later", ctrl_c_twice_stops_and_the_run_goes_on_later)
+            .needs(Need::TERMINAL),
         case("signals::ctrl_c_three_times_leaves_no_process_full", || ctrl_c_three_times(Confinement::Full))
             .needs(Need::TERMINAL)
             .in_tier(Confinement::Full),
@@ -31,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
             .needs(Need::TERMINAL)
             .needs(Need::MOUNTS)
             .in_tier(Confinement::Fallback),
-        case("signals::a_closed_terminal_stops_the_run", a_closed_terminal).needs(Need::TERMINAL),
+        case("signals::a_closed_terminal_stops_the_run", a_closed_terminal_stops_the_run).needs(Need::TERMINAL),
         case("signals::a_kill_from_elsewhere_asks_no_process", a_kill_from_elsewhere),
         sandboxed("signals::a_signal_stops_a_landing_that_has_moved_nothing", a_signal_before_a_landing_moves),
         sandboxed("signals::a_signal_stops_the_landing_of_a_run", a_signal_before_the_landing_of_a_run_moves),
@@ -133,7 +134,7 @@ fn a_small_terminal() -> Outcome {
     require_gone(&word)
 }
 
-fn ctrl_c_twice() -> Outcome {
+fn ctrl_c_twice_stops_and_the_run_goes_on_later() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 4);
     let world = endless(&word)?;
@@ -142,6 +143,9 @@ fn ctrl_c_twice() -> Outcome {
     wait_until_alive(&word)?;
     terminal.interrupts()?;
     terminal.shows("Ctrl-C again stops now")?;
+    if !is_alive(&word)? {
+        return fail("the control is dead: the first Ctrl-C has ended the command already");
+    }
     terminal.interrupts()?;
     terminal.shows("stopping; the state is kept; Ctrl-C again kills")?;
     terminal.end()?.exits(130)?;
@@ -208,13 +212,15 @@ fn a_kill_from_elsewhere() -> Outcome {
     Ok(())
 }
 
-fn a_closed_terminal() -> Outcome {
+fn a_closed_terminal_stops_the_run() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 7);
     let world = endless(&word)?;
     let before = world.repository.fingerprint()?;
     let mut terminal = prepare(&world).start_in_terminal()?;
+    // The control: while the terminal is open, the command runs, and the run is at work.
     wait_until_alive(&word)?;
+    require(&world, "running", None, &["running", "pending"])?;
     terminal.close()?;
     terminal.end()?.exits(130)?;
     require_gone(&word)?;

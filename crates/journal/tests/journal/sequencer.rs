@@ -264,6 +264,11 @@ fn the_time_in_which_the_machine_sleeps_does_not_count() {
     // The dates of facts go on as the calendar does.
     assert_eq!(facts.last().unwrap().ts_ms, crate::support::NOW + NIGHT + 10);
     assert_eq!(facts.len(), 4);
+    // The control: as many hours count if the machine is awake.
+    PASSED.fetch_add(NIGHT, Ordering::Relaxed);
+    journal.append_blocking(added("T2")).unwrap();
+    assert_eq!(journal.state().worked_ms(), 10 + NIGHT);
+    assert_eq!(store.events(&run(), 0, 9).unwrap().len(), 5);
 }
 
 /// The group that would have recorded the night is refused as a whole.

@@ -22,7 +22,10 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
         sandboxed("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
         sandboxed("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
-        sandboxed("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
+        sandboxed(
+            "cli::a_second_coordinator_is_refused_with_the_firsts_pid",
+            a_second_coordinator_is_refused_with_the_firsts_pid,
+        ),
         sandboxed("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
         sandboxed("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
         sandboxed("cli::a_merge_of_the_users_hides_no_run", a_merge_of_the_users_hides_no_run),
@@ -332,7 +335,7 @@ fn signals_end_a_run_with_its_state_kept() -> Outcome {
     Ok(())
 }
 
-fn a_second_coordinator_is_refused() -> Outcome {
+fn a_second_coordinator_is_refused_with_the_firsts_pid() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", &format!("{ENDLESS}- [ ] T2 Look at it (depends: T1)\n"))?;
     let model = Script::default().rule(done("T2")).write_to(&world.home.path().join("model.jsonl"))?;
@@ -358,7 +361,11 @@ fn a_second_coordinator_is_refused() -> Outcome {
     }
     world.types(&["stop"], 0)?;
     running.end()?.exits(130)?;
-    Ok(())
+    // The control: once the first has ended, the same command takes the run over and starts its command again.
+    let resumed = world.orchestrate(&["resume", &run, "--output-format", "stream-json"]).start()?;
+    resumed.line(|line| line.contains("\"tool.started\""))?;
+    world.types(&["stop"], 0)?;
+    resumed.end()?.exits(130).map(drop)
 }
 
 /// A plan whose only task runs long enough to be killed in the middle.

@@ -9,9 +9,12 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("demo::it_succeeds_and_tells_what_happened", it_succeeds_and_tells_what_happened),
         sandboxed("demo::a_spoiled_repair_needs_a_person", a_spoiled_repair_needs_a_person),
-        sandboxed("demo::what_starts_a_sandbox_keeps_to_the_required_tier", the_required_tier_is_kept_to)
-            .needs(Need::MOUNTS)
-            .in_tier(Confinement::Fallback),
+        sandboxed(
+            "demo::what_starts_a_sandbox_keeps_to_the_required_tier",
+            what_starts_a_sandbox_keeps_to_the_required_tier,
+        )
+        .needs(Need::MOUNTS)
+        .in_tier(Confinement::Fallback),
         sandboxed("demo::a_required_tier_that_starts_is_named", a_required_tier_that_starts_is_named)
             .in_tier(Confinement::Full),
         case("demo::a_folder_with_files_is_left_alone", a_folder_with_files_is_left_alone),
@@ -19,7 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Without bubblewrap, if the full tier is required, every command that would start a sandbox is refused.
-fn the_required_tier_is_kept_to() -> Outcome {
+fn what_starts_a_sandbox_keeps_to_the_required_tier() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
@@ -61,7 +64,12 @@ fn the_required_tier_is_kept_to() -> Outcome {
         return fail("a sample was left behind where it cannot be run");
     }
     without_bubblewrap(&["demo", "sample"], "off")?.exits(2)?;
-    without_bubblewrap(&["demo", "sample"], "0")?.exits(0)?;
+    // The control: where no tier is demanded, the same machine runs the demo, and says in which tier.
+    let told = without_bubblewrap(&["demo", "sample"], "0")?.exits(0)?;
+    says(&told, &["sandbox tier: fallback"])?;
+    if !world.repository.path().join("sample/plan.md").exists() {
+        return fail("the demo has left no sample");
+    }
     without_bubblewrap(&["approve", "T1"], "0")?.exits(0)?;
     Ok(())
 }

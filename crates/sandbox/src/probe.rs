@@ -98,8 +98,15 @@ mod tests {
         let fix = |files: &[(&str, &str)]| {
             namespace_fix(|path| Some(files.iter().find(|(name, _)| *name == path)?.1.to_owned()))
         };
+        // The control: where no switch forbids namespaces, or each is at a value that allows them, none is named.
         assert_eq!(fix(&[]), None);
-        assert_eq!(fix(&[("/proc/sys/user/max_user_namespaces", "100\n")]), None);
+        for (switch, allows) in [
+            ("/proc/sys/user/max_user_namespaces", "100\n"),
+            ("/proc/sys/kernel/unprivileged_userns_clone", "1\n"),
+            ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0\n"),
+        ] {
+            assert_eq!(fix(&[(switch, allows)]), None, "{switch}");
+        }
         assert_eq!(
             fix(&[("/proc/sys/kernel/unprivileged_userns_clone", "0\n")]),
             Some("`sudo sysctl kernel.unprivileged_userns_clone=1`")

@@ -87,8 +87,9 @@ fn too_few_open_files_are_refused() -> Outcome {
     if world.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
     }
-    // The control: fewer agents need fewer files, and the same plan is done.
-    with_open_files(&world, "-n 88", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
+    // The control: as many files as one agent needs are enough for a run of one agent, which gets to its end.
+    let ran = with_open_files(&world, "-n 88", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
+    require_words(&ran.stdout, &["T1    merged"])?;
     // Only the soft limit is low: it is raised.
     with_open_files(&world, "-Sn 24", &["run", &plan])?.exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
@@ -150,6 +151,7 @@ fn a_read_only_state_is_refused() -> Outcome {
         mount -o remount,ro none $state; $1 status; echo third $?; $1 resume; echo fourth $?
         mount -o remount,rw none $state; $1 status >/dev/null; echo fifth $?";
     let ran = on_a_file_system(&world, "size=64m", script)?.exits(0)?;
+    // The control: the second and the fifth command are like the ones before them, with a state that can be written.
     require_words(&ran.stdout, &["first 2\n", "second 0\n", "third 2\n", "fourth 2\n", "fifth 0\n"])?;
     let said = ran.stderr.matches("hint: make it writable or set XDG_STATE_HOME").count();
     if said != 3 {
@@ -210,6 +212,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
     let ran = on_a_file_system(&world, "size=8m", &script)?.exits(0)?;
     require_words(&ran.stdout, &["first 1\n", "stopped after", "second 0\n", "third 0\n"])?;
     require_words(&ran.stderr, &["the disk is full", "free some space", "`orchestrate resume r-"])?;
+    // The control: with more room on the same disk, the same agent goes on, and all of its files are there.
     let report = ran.stdout.lines().find_map(|line| lines(line.strip_prefix('{').map(|_| line)?).ok()?.pop());
     let report = report.ok_or_else(|| Failed::from("no report"))?;
     let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default();

@@ -31,7 +31,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
         case("kill::a_deletion_that_was_interrupted_is_a_recorded_one", an_interrupted_deletion),
         case("kill::the_temporary_folder_is_left_empty", the_temporary_folder),
-        case("kill::a_full_disk_loses_nothing", a_full_disk),
+        case("kill::a_full_disk_loses_nothing", a_full_disk_loses_nothing),
     ]
 }
 
@@ -184,7 +184,7 @@ fn a_moved_integration_branch() -> Outcome {
     })
 }
 
-fn a_full_disk() -> Outcome {
+fn a_full_disk_loses_nothing() -> Outcome {
     // Consecutive appends belong to one turn: the request, the reply, the start of the call, its end.
     let faults = ["full:1", "full:12", "full:90", "full:91", "full:92", "full:93", "full:94..", "full:130"];
     faults.iter().try_for_each(|fault| {
@@ -193,6 +193,7 @@ fn a_full_disk() -> Outcome {
         if !failed.stderr.contains("the disk is full") {
             return fail(format!("{fault}: {}", failed.stderr));
         }
+        // The control: with room for the same append, the same run goes on to the end of one that was never stopped.
         let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
         let same = reference.require_same(&scene, &ran.stdout, 1);
         same.map_err(|failure| Failed::from(format!("{fault}: {}", failure.message().unwrap_or_default())))

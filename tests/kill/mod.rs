@@ -56,15 +56,24 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(crate) fn cases() -> Vec<Case> {
     let own = vec![
-        case("kill::after_an_append_the_run_is_resumed_to_the_same_end", || kill_each(two_agents()?, "after")),
-        case("kill::before_an_append_the_run_is_resumed_to_the_same_end", || kill_each(two_agents()?, "before")),
+        case(
+            "kill::after_an_append_the_run_is_resumed_to_the_same_end",
+            after_an_append_the_run_is_resumed_to_the_same_end,
+        ),
+        case(
+            "kill::before_an_append_the_run_is_resumed_to_the_same_end",
+            before_an_append_the_run_is_resumed_to_the_same_end,
+        ),
         case("kill::after_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "after")),
         case("kill::before_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "before")),
         case("kill::after_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "after")),
         case("kill::before_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "before")),
         case("kill::after_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "after")),
         case("kill::before_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "before")),
-        case("kill::after_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "after")),
+        case(
+            "kill::after_an_append_spawned_agents_are_resumed_to_the_same_end",
+            after_an_append_spawned_agents_are_resumed_to_the_same_end,
+        ),
         case("kill::before_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "before")),
         case("kill::after_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "after")),
         case("kill::before_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "before")),
@@ -406,6 +415,36 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
         }
     }
     Ok(())
+}
+
+fn after_an_append_the_run_is_resumed_to_the_same_end() -> Outcome {
+    // The control: a run that is killed and not resumed has not the end that is compared.
+    require_another_end(two_agents()?, "after")?;
+    kill_each(two_agents()?, "after")
+}
+
+fn before_an_append_the_run_is_resumed_to_the_same_end() -> Outcome {
+    // The control: a run that is killed and not resumed has not the end that is compared.
+    require_another_end(two_agents()?, "before")?;
+    kill_each(two_agents()?, "before")
+}
+
+fn after_an_append_spawned_agents_are_resumed_to_the_same_end() -> Outcome {
+    // The control: a run that is killed and not resumed lacks the work that its agents have merged in the end.
+    require_another_end(spawning()?, "after")?;
+    kill_each(spawning()?, "after")
+}
+
+/// Requires that a run which is killed in the middle, and not resumed, has other files than the whole one.
+fn require_another_end(reference: &Reference, kind: &str) -> Outcome {
+    let scene = Scene::of(&reference.play)?;
+    scene.coordinate(&format!("{kind}:{}", reference.appends / 2))?.exits(KILLED)?;
+    let files = scene.world.repository.git(&["diff", EMPTY_TREE, scene.run()?.integration_branch().as_str()])?;
+    if files == reference.end.files {
+        fail(format!("it has all files without being resumed:\n{files}"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Kills a run right before or after each of several appends, resumes it, and compares its end.

@@ -187,6 +187,7 @@ fn a_repeated_call_spawns_once() {
         call: Some(CallOfTurn { turn, call: call.into() }),
         ..child("Write it", Some("a"))
     };
+    // The control: another call that asks for the same is another child; the first call again is not.
     let spawned = [by(1, "c1"), by(1, "c1"), by(1, "c2"), by(1, "c1")].map(|asked| story.spawn(asked).unwrap());
     assert_eq!(spawned, ["write", "write again", "write_2", "write again"]);
     // The id of a call is unique within its turn only; the children that exist count, whoever asks again.

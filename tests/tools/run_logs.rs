@@ -17,7 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run_logs::a_changed_audit_log_is_found_out", a_changed_audit_log_is_found_out),
         case("run_logs::the_audit_logs_of_all_runs_go_to_a_file_of_the_user", a_file_of_the_user),
         case("run_logs::a_log_that_is_lost_is_written_again", a_log_that_is_lost_is_written_again),
-        case("run_logs::a_secret_in_an_argument_is_in_no_log", a_secret_is_in_no_log),
+        case("run_logs::a_secret_in_an_argument_is_in_no_log", a_secret_in_an_argument_is_in_no_log),
         case("run_logs::what_is_no_file_is_refused_before_the_run", what_is_no_file_is_refused),
         case("run_logs::a_full_disk_below_the_audit_log_stops_no_run", a_full_disk_stops_no_run).needs(Need::MOUNTS),
     ]
@@ -178,6 +178,9 @@ fn a_changed_audit_log_is_found_out() -> Outcome {
     )?;
     verify(&world, &path, &joined(&all[..all.len() - 1]), "its last line is missing")?;
     verify(&world, &path, "", &format!("its last {} lines are missing", all.len()))?;
+    let twice = [&all[..1], &all[..1], &all[1..]].concat();
+    verify(&world, &path, &joined(&twice), "line 2: it does not follow the line before it")?;
+    // The control: no fault is found in the log as it was written.
     std::fs::write(&path, &whole)?;
     world.types(&["audit", "verify"], 0).map(drop)
 }
@@ -227,23 +230,28 @@ fn a_log_that_is_lost_is_written_again() -> Outcome {
     if before.iter().zip(&after).all(whole) && after[0].starts_with(&before[0]) { Ok(()) } else { fail(&after[1]) }
 }
 
-fn a_secret_is_in_no_log() -> Outcome {
+fn a_secret_in_an_argument_is_in_no_log() -> Outcome {
     let secret = "sk-0123456789abcdefghijklmn";
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": format!("echo {secret}")})))
         .rule(write("T1", "one.txt", "1\n").turn(2))
         .rule(done("T1"));
-    let world = World::with_plan("- [ ] T1 write\n")?;
-    let model = world.script(&script)?;
-    let typed = ["run", "plan.md", "--model", &model, "--output-format", "markers"];
-    let ran = world.orchestrate(&typed).env("OPENAI_API_KEY", secret).run()?;
-    let logs = [log(&world, "audit.jsonl")?, log(&world, "markers.log")?].map(std::fs::read_to_string);
-    let [audit, markers] = logs;
-    let (audit, markers) = (audit?, markers?);
-    if [&audit, &markers, &ran.stdout].iter().any(|text| text.contains(secret)) {
+    let texts = |key: &str| -> Result<[String; 3], Failed> {
+        let world = World::with_plan("- [ ] T1 write\n")?;
+        let model = world.script(&script)?;
+        let typed = ["run", "plan.md", "--model", &model, "--output-format", "markers"];
+        let ran = world.orchestrate(&typed).env("OPENAI_API_KEY", key).run()?;
+        let read = |name| Ok::<_, Failed>(std::fs::read_to_string(log(&world, name)?)?);
+        Ok([read("audit.jsonl")?, read("markers.log")?, ran.stdout])
+    };
+    let [audit, markers, printed] = texts(secret)?;
+    if [&audit, &markers, &printed].iter().any(|text| text.contains(secret)) {
         return fail(audit);
     }
-    require_words(&audit, &["run_shell_command", "[redacted:"])
+    require_words(&audit, &["run_shell_command", "[redacted:"])?;
+    // The control: what is nobody's key is an argument like any other, and is in the audit log.
+    let [audit, ..] = texts("another-0a1b2c3d4e5f6g")?;
+    require_words(&audit, &["run_shell_command", secret])
 }
 
 fn what_is_no_file_is_refused() -> Outcome {

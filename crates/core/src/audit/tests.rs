@@ -120,7 +120,11 @@ fn the_rule_that_denied_a_part_of_a_call_is_named() {
 fn each_kind_of_damage_is_found_at_its_line() {
     let (lines, _) = log("r-1", 4);
     let whole = text(&lines);
+    // The control: the whole log is right, and so is one that another run's lines stand amid.
     assert_eq!(check(&whole).unwrap()[&RunId::from("r-1")].lines, 4);
+    let (others, _) = log("r-2", 1);
+    let shared = [&lines[..2], &others[..], &lines[2..]].concat();
+    assert_eq!(check(&text(&shared)).unwrap()[&RunId::from("r-1")].lines, 4);
 
     let broken = |line, fault| Err(Broken { line, fault });
     let flipped = whole.replacen("c1.txt", "cX.txt", 1);
@@ -129,6 +133,9 @@ fn each_kind_of_damage_is_found_at_its_line() {
     assert_eq!(check(&text(&lost)), broken(2, Fault::OutOfOrder));
     let swapped = [&lines[..1], &lines[2..3], &lines[1..2], &lines[3..]].concat();
     assert_eq!(check(&text(&swapped)), broken(2, Fault::OutOfOrder));
+    let (forged, _) = log("r-1", 1);
+    let inserted = [&lines[..2], &forged[..], &lines[2..]].concat();
+    assert_eq!(check(&text(&inserted)), broken(3, Fault::OutOfOrder));
     assert_eq!(check(&whole[..whole.len() - 10]), broken(4, Fault::Torn));
     assert_eq!(check("{}\n"), broken(1, Fault::Unreadable));
 }

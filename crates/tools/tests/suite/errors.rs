@@ -148,6 +148,9 @@ pub(crate) async fn no_room_and_too_many_calls_are_refused(_: ToolHarness) {
 }
 
 pub(crate) async fn a_recorder_that_fails_lets_nothing_run(harness: ToolHarness) {
+    // The control: while calls can be recorded, the same call writes its file.
+    let written = harness.call("write_file", json!({"path": "b", "content": "x"})).await;
+    assert!(written.success && harness.path().join("b").exists(), "{}", said(&written));
     harness.recorder.break_down();
     let output = harness.call("write_file", json!({"path": "a", "content": "x"})).await;
     assert_eq!(said(&output), "Execution: failed to record the start of the call: the disk is full");

@@ -24,8 +24,11 @@ pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
         Box::pin(async move { Ok(Answer::new(format!("{} recorded", recorder.unwrap().records().len()), json!(null))) })
     }));
     *recorder.lock().unwrap() = Some(Arc::clone(&harness.recorder));
+    // The control: nothing is recorded before the call, so the one record that the tool sees is that of its start.
+    assert_eq!(harness.recorder.records().len(), 0);
     assert_eq!(said(&harness.call("probe", json!({})).await), "ok: 1 recorded");
-    assert_eq!(harness.recorder.records().len(), 2);
+    let records = harness.recorder.records();
+    assert!(matches!(records.as_slice(), [Recorded::Started(_), Recorded::Ended(_)]), "{} records", records.len());
 }
 
 pub(crate) async fn aliases_are_recorded_under_their_own_names(harness: ToolHarness) {

@@ -15,7 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
     let runs = tiers.map(|(tier, word)| {
         let name = format!("private::what_a_run_makes_is_its_users_alone_{word}");
-        let made = case(name, move || what_a_run_makes(tier)).in_tier(tier);
+        let made = case(name, move || what_a_run_makes_is_its_users_alone(tier)).in_tier(tier);
         if tier == Confinement::Fallback { made.needs(Need::MOUNTS) } else { made }
     });
     let others = [
@@ -82,7 +82,7 @@ fn require_closed(folder: &Path) -> Outcome {
     if open.is_empty() { Ok(()) } else { fail(open.join("\n")) }
 }
 
-fn what_a_run_makes(tier: Confinement) -> Outcome {
+fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 look (run: stat -c %a \"$HOME\" \"$TMPDIR\" > modes.txt)\n\
                 - [ ] T2 make (run: echo 2 > two.txt)\n";
@@ -102,7 +102,11 @@ fn what_a_run_makes(tier: Confinement) -> Outcome {
     if tier == Confinement::Fallback && modes != "700\n700\n" {
         return fail(format!("a command's own folders: {modes}"));
     }
-    let noted = std::fs::read_to_string(world.home.path().join("noted"))?;
+    let noted = world.home.path().join("noted");
+    if open_to_others(&noted)?.is_empty() {
+        return fail("the control is closed: what a program makes with the same umask is not open to others");
+    }
+    let noted = std::fs::read_to_string(noted)?;
     let open: Vec<&str> =
         noted.lines().filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f")).collect();
     let repositories = noted.lines().filter(|line| line.ends_with("/config")).count();

@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("secrets::what_was_redacted_is_never_written_back", what_was_redacted_is_never_written_back),
         case("secrets::ordinary_words_stay_what_they_are", ordinary_words_stay_what_they_are),
         case("secrets::what_a_check_says_is_redacted", what_a_check_says_is_redacted),
-        case("secrets::what_a_server_echoes_is_shown_to_nobody", what_a_server_echoes),
+        case("secrets::what_a_server_echoes_is_shown_to_nobody", what_a_server_echoes_is_shown_to_nobody),
         case("secrets::a_plan_that_holds_a_key_is_refused", a_plan_that_holds_a_key),
     ]
 }
@@ -108,7 +108,7 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
         return fail(told);
     }
     require_unwritten(&world.home.state())?;
-    // A run without the key has no such secret: then every form of it is there.
+    // The control: a run without the key has no such secret, and then every form of it is there.
     let (_kept, played) = play(None)?;
     let told = format!("{:?}", played.requests()?).to_lowercase();
     let missing: Vec<String> = traces().into_iter().filter(|trace| !told.contains(trace)).collect();
@@ -171,7 +171,21 @@ fn what_a_check_says_is_redacted() -> Outcome {
     require_unwritten(&world.home.state())
 }
 
-fn what_a_server_echoes() -> Outcome {
+fn what_a_server_echoes_is_shown_to_nobody() -> Outcome {
+    let (world, shown) = echoed(KEY)?;
+    match trace_in(&shown) {
+        Some(trace) => return fail(format!("{trace} in {shown}")),
+        None if !shown.contains("[redacted:OPENAI_API_KEY]") => return fail(shown),
+        None => require_unwritten(&world.home.state())?,
+    }
+    // The control: whoever gives another key is shown what the same server says, since it is no secret then.
+    let (world, shown) = echoed("another-0a1b2c3d4e5f6g")?;
+    let is_shown = trace_in(&shown).is_some() && require_unwritten(&world.home.state()).is_err();
+    if is_shown { Ok(()) } else { fail(shown) }
+}
+
+/// Runs two tasks with this key, whose server says [`KEY`]; returns what the commands of the user then show.
+fn echoed(given: &str) -> Result<(World, String), Failed> {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 ask\n- [ ] T2 ask (after: T1)\n")?;
     // One task's reply calls a tool with the key, the other's is a refusal that repeats the key.
@@ -184,17 +198,13 @@ fn what_a_server_echoes() -> Outcome {
     })?;
     let ran = world
         .orchestrate(&["run", "plan.md", "--model", "openai/test", "--verbose", "--output-format", "stream-json"])
-        .env("OPENAI_API_KEY", KEY)
+        .env("OPENAI_API_KEY", given)
         .env("OPENAI_BASE_URL", server.openai_base())
         .run()?;
     let without_key = |typed: &[&str]| world.orchestrate(typed).run();
     let later = [without_key(&["log", "--transcript"])?, without_key(&["status", "--json"])?];
     let shown: String = [&ran].into_iter().chain(&later).map(|ran| format!("{}{}", ran.stdout, ran.stderr)).collect();
-    match trace_in(&shown) {
-        Some(trace) => fail(format!("{trace} in {shown}")),
-        None if !shown.contains("[redacted:OPENAI_API_KEY]") => fail(shown),
-        None => require_unwritten(&world.home.state()),
-    }
+    Ok((world, shown))
 }
 
 fn a_plan_that_holds_a_key() -> Outcome {

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use orchestrate_files::{TemporaryFolder, create_folder, open_or_create, replace, write};
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags, open};
 
 #[test]
 fn what_is_made_is_private_whatever_the_umask() {
@@ -17,9 +17,13 @@ fn what_is_made_is_private_whatever_the_umask() {
         write(&place.join("file"), b"x").unwrap();
         replace(&place.join("replaced"), b"x").unwrap();
         drop(open_or_create(&place.join("opened")).unwrap());
+        let everyone = Mode::from_raw_mode(0o666);
+        drop(open(&place.join("plain"), OFlags::CREATE | OFlags::WRONLY, everyone).unwrap());
         let temporary = TemporaryFolder::create("x-", Some(&place)).unwrap();
         rustix::process::umask(before);
         assert_eq!([&place, &place.join("below"), temporary.path()].map(mode), [0o700; 3]);
         assert_eq!(["file", "replaced", "opened"].map(|name| mode(&place.join(name))), [0o600; 3]);
+        // The control: a file that anything else makes there has what the umask leaves, which may be everything.
+        assert_eq!(mode(&place.join("plain")), 0o666 & !mask);
     }
 }

@@ -220,7 +220,7 @@ const REST: &[Attack] = &[
     attack("W6", "a page for the whole network: nothing listens", LISTENS),
     attack("W7", "a page within another one: nothing listens", LISTENS),
     attack("S1", "keys in the environment of our processes", &[Row("sandbox: processes_outside::environ"), Row("sandbox: view::gets_only_the_named_environment"), MEMORY]),
-    attack("S2", "keys in arguments, files, output and errors", &[Case("secrets::what_a_tool_reads_is_redacted"), Case("secrets::what_a_server_echoes_is_shown_to_nobody"), Case("run_logs::a_secret_in_an_argument_is_in_no_log")]),
+    attack("S2", "keys in arguments, files, output and errors", &[Case("secrets::what_a_tool_reads_is_redacted"), Case("secrets::what_a_server_echoes_is_shown_to_nobody"), Case("run_logs::a_secret_in_an_argument_is_in_no_log"), Case("models::a_key_in_a_base_url_is_kept_nowhere"), Unit("crates/tools/tests/suite/records.rs", "what_a_panic_says_is_redacted")]),
     attack("S3", "keys in command lines, in git's configuration, in dumps", &[Row("program: attacks::a_token_beside_the_commits_is_unreadable"), Row("sandbox: processes_outside::cmdline"), Row("sandbox: processes_outside::process-memory"), MEMORY]),
     attack("A1", "an audit log that was changed", &[Case("run_logs::a_changed_audit_log_is_found_out"), Unit("crates/core/src/audit/tests.rs", "each_kind_of_damage_is_found_at_its_line")]),
     attack("A2", "an agent that writes or locks the audit log", &[Row("sandbox: files_outside::write"), Row("sandbox: files_outside::flock"), Case("run_logs::a_full_disk_below_the_audit_log_stops_no_run")]),

@@ -130,11 +130,18 @@ fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
         Err(error)
             if error.message().is_some_and(|text| text.contains("only `api-version`") && !text.contains(KEY)) =>
         {
-            require_key_unwritten(&world)
+            require_key_unwritten(&world)?;
         }
-        Err(error) => fail(format!("{:?}", error.message())),
-        Ok(_) => fail("a base URL with a key was taken"),
+        Err(error) => return fail(format!("{:?}", error.message())),
+        Ok(_) => return fail("a base URL with a key was taken"),
     }
+    // The control: the same URL without the key is taken, and recorded.
+    let (url, world) = ("http://127.0.0.1:9/v1?api-version=1", World::lived_in()?);
+    let played = world.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
+        settings.base_url = Some(url.to_owned());
+    })?;
+    let recorded = played.coordinator.store().state(&played.report.run_id)?.settings;
+    if recorded.base_url.as_deref() == Some(url) { Ok(()) } else { fail(format!("{recorded:?}")) }
 }
 
 fn parallel_calls_are_all_answered() -> Outcome {

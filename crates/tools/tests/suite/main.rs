@@ -215,7 +215,7 @@ fn unconfined_trials() -> Vec<Trial> {
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
             data_is_shaped_like_a_text_and_recorded_where_it_is_short
-            calls_are_logged_without_secrets what_files_a_call_read_and_wrote_is_recorded
+            calls_are_logged_without_secrets what_a_panic_says_is_redacted what_files_a_call_read_and_wrote_is_recorded
             the_processor_time_of_a_tool_is_recorded figures_are_kept_for_each_tool one_tool_serves_many_agents;
         replay: an_answer_is_replayed_while_nothing_that_it_follows_from_changes
             an_analysis_is_replayed_until_a_file_changes another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed

@@ -173,6 +173,28 @@ pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
     assert_eq!(lines, [r#"probe(text: "as it is logged", api_key: "x [redacted:KEY]")"#]);
 }
 
+pub(crate) async fn what_a_panic_says_is_redacted(_: ToolHarness) {
+    let tool = || {
+        probe(|context| {
+            Box::pin(async move {
+                assert!(context.result_bytes() == 0, "given the-key-0a1b2c3d4e");
+                Ok(Answer::default())
+            })
+        })
+    };
+    // The control: where the key is nobody's secret, the text of the panic arrives as it is.
+    for (secret, shown) in [("the-key-0a1b2c3d4e", "[redacted:KEY]"), ("another-5f6a7b8c9d", "the-key-0a1b2c3d4e")] {
+        let mut harness = harness_of(tool());
+        let mut registry = ToolRegistry::new();
+        registry.register(Arc::new(tool()), Category::MEMORY).unwrap();
+        let redactor = Redactor::new([Secret::new("KEY", secret)]);
+        harness.executor = Arc::new(Executor::redacting(registry, redactor).unwrap());
+        let output = harness.call("probe", json!({})).await;
+        assert_eq!(said(&output), format!("Execution: the tool panicked: given {shown}"));
+        assert_eq!(harness.recorder.ends()[0].error, output.error);
+    }
+}
+
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Collects the messages of events. It is installed globally, since tracing caches per call site

@@ -230,7 +230,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/log");
         append(&path, lines(&["one"]), false).unwrap();
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(["a", "a/b", "a/b/log"].map(|name| mode(&folder.path().join(name))), [0o700, 0o700, 0o600]);
+        // The control: a file that its user has opened to others is left so, and is seen to be.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        append(&path, lines(&["two"]), false).unwrap();
+        assert_eq!((mode(&path), std::fs::read_to_string(&path).unwrap().as_str()), (0o644, "one\ntwo\n"));
     }
 
     #[test]

@@ -278,6 +278,26 @@ fn of_two_counts_of_each_stack_the_second_counts() {
     assert_eq!(functions(&analysis), [("b 5", 7, 7), ("c", 3, 3), ("a", 0, 10)]);
 }
 
+/// The numbers of such names were counts of another profile.
+#[test]
+fn the_names_of_all_functions_may_end_with_a_number() {
+    type Row<'a> = (&'a [u8], &'a str, [(&'a str, u64, u64); 3]);
+    let (one, after) = ("samples", "samples after the change");
+    let table: [Row<'_>; 4] = [
+        // The same stack would be there twice.
+        (b"main;thread 1 30\nmain;thread 2 20\n", one, [("thread 1", 30, 30), ("thread 2", 20, 20), ("main", 0, 50)]),
+        // The number before another frame is no count.
+        (b"main 1;work 2 30\nmain 1;sort 3 12\n", one, [("work 2", 30, 30), ("sort 3", 12, 12), ("main 1", 0, 42)]),
+        (b"main 1;work 2 5 7\nmain 1;sort 3 4 1\n", after, [("work 2", 7, 7), ("sort 3", 1, 1), ("main 1", 0, 8)]),
+        // The count is separated in another way.
+        (b"a;b 5\t7\na;c 3\t1\n", one, [("b 5", 7, 7), ("c 3", 1, 1), ("a", 0, 8)]),
+    ];
+    for (text, measure, expected) in table {
+        let analysis = read(text);
+        assert_eq!((analysis.measure.as_str(), functions(&analysis)), (measure, expected.to_vec()));
+    }
+}
+
 #[test]
 fn a_folder_of_criterion_is_read() {
     let file = |path: &str, content: &str| (format!("target/criterion/{path}"), content.as_bytes().to_vec());

@@ -98,7 +98,9 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
     found.extend(
         of_machine.filter_map(|(path, readers)| setting_of_file(Path::new(path), path.to_owned(), readers, false)),
     );
-    found.extend(global_setting_of_npm(Path::new(OF_DISTRIBUTION), false));
+    let of_distribution = global_setting_of_npm(Path::new(OF_DISTRIBUTION), true);
+    let of_distribution = of_distribution.and_then(|setting| withheld_unless_known(setting, &found));
+    found.extend(of_distribution);
     let cargo = RustHomes::of_user();
     if let Some((path, bytes)) = cargo.any_cargo_config() {
         let text = String::from_utf8_lossy(&bytes);
@@ -181,6 +183,12 @@ fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> 
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     setting(path.to_string_lossy().into_owned(), NPM, &text, if is_read { &*text } else { "" })
+}
+
+/// Returns a setting as one that no job is given, unless a job is given another one that names the same.
+fn withheld_unless_known(setting: RegistrySetting, found: &[RegistrySetting]) -> Option<RegistrySetting> {
+    let is_known = found.iter().any(|known| known.is_given && known.lines == setting.lines);
+    (!is_known).then_some(RegistrySetting { is_given: false, lines: Vec::new(), ..setting })
 }
 
 /// Returns the folder in which the user's node is installed, by its real path.
@@ -351,6 +359,12 @@ mod tests {
         let expected = |name: &str| (home.join(name).to_string_lossy().into_owned(), NPM, false);
         assert_eq!(found(&all), ["named", "opt/etc/npmrc", "own/etc/npmrc"].map(expected));
         assert_eq!(found(&|_| None), [expected("own/etc/npmrc")]);
+        // Administrators also write the same into each place.
+        let twice = global_setting_of_npm(&home.join("named"), true).unwrap();
+        let withheld = RegistrySetting { is_given: false, lines: Vec::new(), ..twice.clone() };
+        let beside_withheld = withheld_unless_known(twice.clone(), std::slice::from_ref(&withheld));
+        assert_eq!(beside_withheld, Some(withheld));
+        assert_eq!(withheld_unless_known(twice.clone(), &[twice]), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Folded stacks, and what `perf script` prints.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::damage::{Damage, check};
 use super::format::ProfileFormat;
@@ -45,15 +46,33 @@ pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAna
 }
 
 /// Reports whether folded stacks have two counts each, as those of two profiles that are compared. The name of a
-/// function may end with a number as well, but not those of all.
+/// function may end with a number as well. What compares profiles writes both counts alike, and each stack once.
 fn has_two_counts(text: &str) -> bool {
-    let stacks = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let are_two = |line: &str| {
-        let stack = line.rsplit_once(char::is_whitespace).filter(|(_, count)| is_number(count));
-        stack.is_some_and(|(stack, _)| without_count(stack).is_some())
-    };
-    let mut begin = stacks.take(LINES_BETWEEN_STOPS).peekable();
-    begin.peek().is_some() && begin.all(are_two)
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let (mut stacks, mut have_names_numbers) = (HashSet::new(), None);
+    for line in lines.take(LINES_BETWEEN_STOPS) {
+        let Some((first, separator)) = counted(line) else { return false };
+        let Some((stack, other)) = counted(first) else { return false };
+        if separator != other || !stacks.insert(stack) {
+            return false;
+        }
+        if let Some((outer, inner)) = stack.rsplit_once(';') {
+            // Where all other names have one, the first number belongs to the last name.
+            let is_numbered = |frame: &str| counted(frame.trim()).is_some();
+            let is_of_name = outer.split(';').all(is_numbered) && !is_numbered(inner);
+            have_names_numbers = Some(have_names_numbers.unwrap_or(true) && is_of_name);
+        }
+    }
+    !stacks.is_empty() && have_names_numbers != Some(true)
+}
+
+/// Splits a number from the end of a line; returns what is before it, and what separates it. `None` if there is none.
+fn counted(line: &str) -> Option<(&str, &str)> {
+    let before = line.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = before.trim_end();
+    let separator = before.get(name.len()..)?;
+    let has_number = before.len() < line.len() && !separator.is_empty();
+    has_number.then_some((name, separator))
 }
 
 /// Returns a line without the number at its end; `None` if there is none.

@@ -295,7 +295,7 @@ fn read_variables(key: &str, value: &toml::Value, said: &mut Said) {
         }
         toml::Value::String(text) => {
             // Where hatch changes variables on a condition, it has the name and the value in one text.
-            let (name, value) = text.split_once('=').filter(|_| !is_variable(key)).unwrap_or((key, text));
+            let (name, value) = text.split_once('=').filter(|_| !is_variable(key)).unwrap_or((key, text.as_str()));
             read_variable(name, value, said);
         }
         toml::Value::Array(values) => values.iter().for_each(|value| read_variables(key, value, said)),
@@ -323,8 +323,8 @@ fn read_variable(name: &str, value: &str, said: &mut Said) {
     }
 }
 
-/// Reads the settings of tox that are about registries, as <https://tox.wiki/en/stable/config.html> says: variables, and
-/// options of pip.
+/// Reads the settings of tox that are about registries, as <https://tox.wiki/en/stable/config.html> says: variables
+/// and options of pip.
 fn tox(text: &str) -> Said {
     let (mut key, mut said) = ("", Said::default());
     for line in text.lines() {
@@ -389,8 +389,8 @@ fn settings(text: &str, format: Format) -> Said {
     said
 }
 
-/// Reads the settings in pnpm's file of a workspace, which <https://pnpm.io/settings> lists. A file in one pair of braces
-/// may have them anywhere.
+/// Reads the settings in pnpm's file of a workspace, which <https://pnpm.io/settings> lists. A file in one pair of
+/// braces may have them anywhere.
 fn workspace(text: &str) -> Said {
     let (mut said, mut is_about_registries) = (Said::default(), false);
     for line in text.lines() {

@@ -182,7 +182,7 @@ fn global_settings_of_npm(home: &Path, variable: &dyn Fn(&str) -> Option<OsStrin
 fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    setting(path.to_string_lossy().into_owned(), NPM, &text, if is_read { &*text } else { "" })
+    setting(path.to_string_lossy().into_owned(), NPM, &text, if is_read { &text } else { "" })
 }
 
 /// Returns a setting as one that no job is given, unless a job is given another one that names the same.

@@ -193,8 +193,12 @@ impl Reference {
 
     /// Requires that a run that was killed, and resumed to its end, ended as this one.
     fn require_same(&self, scene: &Scene, printed: &str, kills: usize) -> Outcome {
-        let end = End::of(scene, printed)?;
-        if end != self.end {
+        self.require_same_end(scene, &End::of(scene, printed)?, kills)
+    }
+
+    /// Requires of a run's end what [`Reference::require_same`] requires.
+    fn require_same_end(&self, scene: &Scene, end: &End, kills: usize) -> Outcome {
+        if *end != self.end {
             return fail(format!("{end}\ninstead of\n{}", self.end));
         }
         scene.require_untouched()?;

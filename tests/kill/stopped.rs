@@ -27,7 +27,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("kill::a_command_that_was_interrupted_names_what_it_changed", an_interrupted_command_names_changes),
         case("kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again", a_command_of_the_plan_runs_again),
         case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand),
-        case("kill::a_half_written_file_is_not_committed", a_half_written_file),
+        case("kill::a_half_written_file_is_not_committed", a_half_written_file_is_not_committed),
         case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
         case("kill::a_deletion_that_was_interrupted_is_a_recorded_one", an_interrupted_deletion),
         case("kill::the_temporary_folder_is_left_empty", the_temporary_folder),
@@ -157,9 +157,25 @@ fn a_worktree_deleted_by_hand() -> Outcome {
     reference.require_same_report(&scene, &ran.stdout)
 }
 
-fn a_half_written_file() -> Outcome {
-    let name = format!("src/{}1-1", orchestrate_tools::TEMPORARY_PREFIX);
-    meanwhile(|scene| Ok(std::fs::write(scene.worktree("T2")?.join(name), "half")?))
+/// The same text lies beside it, under a name that no tool gives to a file that it is about to rename.
+fn a_half_written_file_is_not_committed() -> Outcome {
+    let (reference, scene) = of_two_agents()?;
+    scene.coordinate(MIDDLE)?.exits(KILLED)?;
+    let folder = scene.worktree("T2")?.join("src");
+    let half = format!("{}1-1", orchestrate_tools::TEMPORARY_PREFIX);
+    for name in [half.as_str(), "twin.txt"] {
+        std::fs::write(folder.join(name), "half")?;
+    }
+    let mut end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
+    // The control: the twin is committed with the agent's work, as the half-written file would be.
+    let Some((files, twin)) = end.files.split_once("diff --git a/src/twin.txt ") else {
+        return fail(format!("the control is not committed:\n{end}"));
+    };
+    if !twin.contains("\n+half\n") || twin.contains("diff --git ") {
+        return fail(format!("the twin is not the last file, or another one:\n{end}"));
+    }
+    end.files = files.trim_end_matches('\n').to_owned();
+    reference.require_same_end(&scene, &end, 1)
 }
 
 fn a_moved_integration_branch() -> Outcome {

@@ -44,6 +44,10 @@ fn a_file_is_replaced_in_one_step_and_keeps_its_mode() {
     replace(&file, b"newer").unwrap();
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o644);
     assert_eq!([std::io::read_to_string(before).unwrap(), std::fs::read_to_string(&file).unwrap()], ["new", "newer"]);
+    // The control: bytes that are written in place reach a reader that has opened the file before.
+    let before = std::fs::File::open(&file).unwrap();
+    std::fs::write(&file, b"in place").unwrap();
+    assert_eq!(std::io::read_to_string(before).unwrap(), "in place");
     // A link is replaced, and its target is not.
     std::fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&other, &file).unwrap();
@@ -51,6 +55,9 @@ fn a_file_is_replaced_in_one_step_and_keeps_its_mode() {
     assert_eq!(file.symlink_metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::read(&other).unwrap(), b"other");
     // A file that a killed process left is removed, and a link in its place is not followed.
+    write(&top.path().join("half"), b"ha").unwrap();
+    replace_by_way_of("half", &file, b"whole").unwrap();
+    assert_eq!((std::fs::read(&file).unwrap(), names().len()), (b"whole".to_vec(), 2));
     std::os::unix::fs::symlink(&other, top.path().join("half")).unwrap();
     replace_by_way_of("half", &file, b"last").unwrap();
     assert_eq!([&file, &other].map(|path| std::fs::read(path).unwrap()), [b"last".to_vec(), b"other".to_vec()]);

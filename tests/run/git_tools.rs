@@ -419,54 +419,75 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
     if returned.is_empty() && text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(played.story()) }
 }
 
+/// Names that mean something else, to git, to a shell or to the run.
+const HOSTILE_NAMES: [&str; 18] = [
+    "../x",
+    "a..b",
+    "-x",
+    "-o",
+    "--upload-pack=x",
+    "HEAD",
+    "integration",
+    "T1",
+    "a/",
+    "/a",
+    "a b",
+    "x.lock",
+    "deadbeef",
+    "é",
+    "a^{}",
+    "@",
+    "a\nb",
+    "refs/../x",
+];
+
+/// Revisions that are no commit's, or that git would read in a way of its own.
+const HOSTILE_REVISIONS: [&str; 13] = [
+    ":/x",
+    "main@{upstream}",
+    "stash@{0}",
+    "stash",
+    "-f",
+    "--upload-pack=x",
+    "HEAD; id",
+    "HEAD^{/x}",
+    "../../HEAD",
+    "main..HEAD",
+    "",
+    "HEAD~99",
+    "*",
+];
+
 fn hostile_names_and_paths_are_refused() -> Outcome {
     let world = world()?;
+    let create = |name: &str| ("git_branch", json!({"action": "create", "branch_name": name}));
     let mut wanted = vec![("run_shell_command", json!({"command": "ln -s /etc out; echo x > run.log"}))];
     let paths = ["../x", "/etc/passwd", ".git/config", "~/.ssh/id_rsa"];
-    let tried = ["out/passwd", "nowhere", "run.log", "a\u{7}b"];
+    let tried = ["out/passwd", "nowhere", "run.log", "a\u{7}b", ":(top)../x"];
     wanted.extend(paths.iter().chain(&tried).map(|path| ("git_add", json!({ "files": [path] }))));
     wanted.extend(paths.iter().chain(&tried).map(|path| checkout("HEAD", &[path])));
-    let names = [
-        "../x",
-        "a..b",
-        "-x",
-        "HEAD",
-        "integration",
-        "T1",
-        "a/",
-        "/a",
-        "a b",
-        "x.lock",
-        "deadbeef",
-        "é",
-        "a^{}",
-        "@",
-        "a\nb",
-        "refs/../x",
-    ];
-    wanted.extend(names.iter().map(|name| ("git_branch", json!({"action": "create", "branch_name": name}))));
-    let revisions = [
-        ":/x",
-        "main@{upstream}",
-        "stash@{0}",
-        "stash",
-        "-f",
-        "HEAD^{/x}",
-        "../../HEAD",
-        "main..HEAD",
-        "",
-        "HEAD~99",
-        "*",
-    ];
-    wanted.extend(revisions.iter().map(|revision| checkout(revision, &[])));
-    wanted.extend(revisions.iter().filter(|name| !name.is_empty()).map(|name| merge(name)));
+    wanted.extend(HOSTILE_NAMES.iter().map(|name| create(name)));
+    wanted.extend(HOSTILE_REVISIONS.iter().map(|revision| checkout(revision, &[])));
+    wanted.extend(HOSTILE_REVISIONS.iter().filter(|name| !name.is_empty()).map(|name| merge(name)));
+    let refused = wanted.len() - 1;
+    // The control: by the same calls, a plain path, revision and name go through, as git shows below.
+    wanted.extend([
+        put("kept.txt", "changed\n"),
+        put("plain.txt", "plain\n"),
+        checkout("HEAD", &["kept.txt"]),
+        ("git_add", json!({"files": ["plain.txt"]})),
+        commit("Add a plain file"),
+        create("plain"),
+        merge("integration"),
+    ]);
     let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), as_keeper)?;
     let classes = played.pick(|event| match event {
         Event::ToolFinished { tool, error_class, .. } if tool != "run_shell_command" => Some(*error_class),
         _ => None,
     });
     let denied = |at: usize| at % (paths.len() + tried.len()) < paths.len() && at < 2 * (paths.len() + tried.len());
-    let class = |at: usize| Some(if denied(at) { ErrorKind::Denied } else { ErrorKind::Retry });
+    let class =
+        |at: usize| Some(if denied(at) { ErrorKind::Denied } else { ErrorKind::Retry }).filter(|_| at < refused);
     let expected: Vec<_> = (0..wanted.len() - 1).map(class).collect();
     if classes != expected {
         let texts = played.results("T1")?;
@@ -477,8 +498,14 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
             wrong.map_or("", |at| &texts[at + 1])
         ));
     }
-    let listed = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/orchestrate/keep/*/T1/branch"])?;
-    if listed.is_empty() { Ok(()) } else { fail(listed) }
+    let own = format!("refs/orchestrate/keep/{}/T1/branch", played.report.run_id);
+    let listed = world.repository.git(&["for-each-ref", "--format=%(refname)", &own])?;
+    let found = ["plain.txt", "kept.txt"].map(|path| world.repository.show(&listed, path).unwrap_or_default());
+    if listed == format!("{own}/plain") && found == ["plain", "kept"] {
+        Ok(())
+    } else {
+        fail(format!("{listed}\n{found:?}"))
+    }
 }
 
 fn a_command_names_the_tool_to_use() -> Outcome {

@@ -194,6 +194,8 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
     let world = world()?;
     world.repository.git(&["remote", "add", "evil", "ext::sh -c touch% canary"])?;
     world.repository.git(&["remote", "add", "own", "."])?;
+    world.repository.git(&["remote", "add", "file", &format!("file://{}", world.repository.path().display())])?;
+    world.repository.git(&["remote", "add", "option", "ssh://-oProxyCommand=id/x"])?;
     world.repository.git(&["branch", "mine"])?;
     world.repository.git(&["push", "-q", "origin", "main:taken"])?;
     world.repository.git(&["update-ref", "-d", "refs/remotes/origin/HEAD"])?;
@@ -217,6 +219,9 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
         push(json!({"remote": "nowhere", "branch": "x"})),
         push(json!({"branch": "x", "force": true})),
         push(json!({"branch": "a.lock"})),
+        push(json!({"remote": "file", "branch": "x"})),
+        push(json!({"remote": "option", "branch": "x"})),
+        to("x"),
     ];
     let (played, texts) = answers(&world, &["git_push"], &wanted)?;
     require(
@@ -234,9 +239,12 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
             (11, "only https, http, ssh, git and folders are used, not `ext`"),
             (12, "its address is a folder of this repository"),
             (13, "`remote` is the name of a remote"),
-            (14, "the repository's configuration has these: evil, origin, own"),
+            (14, "the repository's configuration has these: evil, file, option, origin, own"),
             (15, "Invalid parameters"),
             (16, "git does not allow this name"),
+            (17, "its address is a folder of this repository"),
+            (18, "the address names no host"),
+            (19, "as the new branch origin/x"),
         ],
     )?;
     played.require(0, &[("T1", Merged)])?;
@@ -245,8 +253,10 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
         _ => None,
     });
     let count = denied.iter().filter(|kind| **kind == ErrorKind::Denied).count();
-    // What only the remote knows is asked there, after it was allowed.
-    if at_remote(&world)? == before && count == 5 {
+    // The control: under the same rule, a plain name is pushed to `origin`, where nothing else has changed. What only
+    // the remote knows is asked there, after it was allowed.
+    let tip = world.repository.git(&["rev-parse", &format!("orchestrate/{}/T1", played.report.run_id)])?;
+    if at_remote(&world)? == format!("{before}\nx {tip}") && count == 5 {
         Ok(())
     } else {
         fail(format!("{denied:?}\n{}", at_remote(&world)?))

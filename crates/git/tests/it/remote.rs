@@ -218,6 +218,7 @@ fn the_address_is_the_one_that_git_would_use() {
     let below = fixture.project().join("../x.git").display().to_string();
     let known = "below, ext, many, option, origin, own, short, twice, two, web";
     let unknown = |name: &str| format!("find the remote `{name}`: the repository's configuration has these: {known}");
+    // The control: the addresses that the first remotes have by the same configuration are taken, each at its host.
     let table = [
         ("web", Direction::Push, "https://host.example/a.git".to_owned()),
         ("short", Direction::Fetch, "https://mirror.example/a/b".to_owned()),

@@ -377,7 +377,11 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
     {
         return fail(waits);
     }
-    says(&world.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])
+    // The control: with the hash that was shown, the same call runs, and the file that it makes is in the result.
+    says(&world.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])?;
+    let result =
+        world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
+    world.repository.show(&result, "published.txt").map(drop)
 }
 
 /// Words that an agent chose and that look like keys.

@@ -54,6 +54,7 @@ mod tests {
             Approval { rule: "ask:x".to_owned(), ..asked.clone() },
         ];
         let hash = shown_hash(&call, &asked);
+        // The control: the same call has the same hash.
         assert_eq!((hash.len(), shown_hash(&call, &asked)), (SHOWN_DIGITS, hash.clone()));
         assert!(others.iter().all(|other| shown_hash(&call, other) != hash));
         assert_ne!(shown_hash(&CallHash::new("c2"), &asked), hash);

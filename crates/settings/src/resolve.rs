@@ -485,6 +485,7 @@ mod tests {
 
     #[test]
     fn nobody_to_ask_means_refused_unless_told_otherwise() {
+        // The control: with somebody to ask, or told that somebody looks later, the same settings park the call.
         let table = [(None, true, false), (None, false, true), (Some(true), true, true), (Some(false), false, false)];
         for (said, headless, expected) in table {
             let switches = Switches { ask_parks: said, ..Switches::default() };

@@ -444,6 +444,9 @@ pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness
     let output = harness.call("Bash", json!({"command": "git push"})).await;
     let expected = "Denied: Security validation failed: the rule `ask:Bash(git push:*)` needs approval, which nobody can give in this run; do without the call";
     assert_eq!(said(&output), expected);
+    // The control: where somebody can be asked, the same call waits for the answer.
+    harness.scope.ask_parks = true;
+    parked(&harness, "Bash", json!({"command": "git push"})).await;
 }
 
 pub(crate) async fn an_approval_fits_one_call_only(mut harness: ToolHarness) {
@@ -460,4 +463,31 @@ pub(crate) async fn an_approval_fits_one_call_only(mut harness: ToolHarness) {
     let later = parked(&harness, "write_file", json!({"path": "a", "content": "x"})).await;
     assert!(hash != other && hash != later && other != later);
     assert!(!harness.path().join("a").exists());
+    // The control: the very call that was approved runs.
+    harness.scope.turn -= 1;
+    let approved = harness.make_call("write_file", json!({"path": "a", "content": "x"}));
+    assert_eq!(said(&done(&harness, &approved).await), "ok: created a (1 B)");
+    assert_eq!(harness.content("a").unwrap(), "x");
+}
+
+/// Whoever allows a command for all time has seen its words, and the file that it runs may change.
+pub(crate) async fn an_allowed_command_is_confined_whatever_its_file_says(mut harness: ToolHarness) {
+    harness.scope.policy = policy(&[(Allow, "run_shell_command(sh check.sh)")]);
+    let canary = harness.outside().join("canary");
+    let changed = format!("echo checked > second; echo out > '{}'", canary.display());
+    for (script, made) in [("echo checked > first", "first"), (changed.as_str(), "second")] {
+        harness.put("check.sh", script).unwrap();
+        let output = harness.call("run_shell_command", json!({"command": "sh check.sh"})).await;
+        assert_eq!(harness.content(made).unwrap_or_default(), "checked\n", "{}", output.text());
+    }
+    assert!(!canary.exists(), "it left the sandbox");
+    let records = harness.recorder.records();
+    let allowed = records.iter().filter_map(|record| match record {
+        Recorded::Started(start) => Some(matches!(start.decision, Some(Decision::Allow { .. }))),
+        Recorded::Ended(_) => None,
+    });
+    assert_eq!(allowed.collect::<Vec<_>>(), [true, true], "{records:?}");
+    // The control: without the sandbox, the same file writes there.
+    let status = std::process::Command::new("sh").arg("check.sh").current_dir(harness.path()).status().unwrap();
+    assert!(status.success() && canary.exists());
 }

@@ -89,6 +89,7 @@ fn main() -> ExitCode {
     tracing::subscriber::set_global_default(records::Log).unwrap();
     let mut trials = unconfined_trials();
     trials.extend(confined_cases! {
+        approvals: an_allowed_command_is_confined_whatever_its_file_says;
         documents: tools_are_called_as_the_documents_call_them;
         failures: a_program_that_is_absent_is_replaced a_command_that_changed_nothing_gets_more_time
             a_command_ended_in_the_middle_names_what_it_changed;

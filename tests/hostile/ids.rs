@@ -103,7 +103,7 @@ const COMMANDS: &[Attack] = &[
     attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused"), Case("git_remotes::only_an_agents_own_branch_is_pushed"), Unit("crates/git/tests/it/remote.rs", "the_address_is_the_one_that_git_would_use")]),
     attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
     attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
-    attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks")]),
+    attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
     attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit("crates/core/tests/spawning.rs", "tools_are_narrowed_and_never_widened")]),
     attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/resolve.rs", "nobody_to_ask_means_refused_unless_told_otherwise")]),
 ];

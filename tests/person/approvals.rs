@@ -209,6 +209,8 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
         _ => None,
     });
     let each = outcomes == [ToolOutcome::Ok, ToolOutcome::Denied];
+    // The control: the one that was allowed runs, and its file is in the result.
+    world.merged(&ended.report, "published.txt")?;
     if each && one != other { Ok(()) } else { fail(ended.story()) }
 }
 
@@ -379,6 +381,11 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
     }
     // The control: with the hash that was shown, the same call runs, and the file that it makes is in the result.
     says(&world.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])?;
+    require_published(&world)
+}
+
+/// Requires that the file that the call makes is in the result of the only run.
+fn require_published(world: &World) -> Outcome {
     let result =
         world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
     world.repository.show(&result, "published.txt").map(drop)
@@ -462,12 +469,13 @@ fn a_terminal_shows_the_whole_call_and_asks() -> Outcome {
         terminal.shows("Let it run? [y/N]")?;
         terminal.types(keys)?;
         let ran = terminal.end()?.exits(code)?;
-        says(&ran, &[TAIL])?;
+        says(&ran, &["task T1 requests run_shell_command", TAIL])?;
         if ran.stdout.contains("nothing was decided") == is_decided {
             return fail(ran.stdout);
         }
     }
-    Ok(())
+    // The control: after a typed `y`, the call runs, and the file that it makes is in the result.
+    require_published(&world)
 }
 
 fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {

@@ -1,16 +1,18 @@
 //! Waiting for other agents: who may, when it is over, and what an agent is doing meanwhile.
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::message::{Address, Envelope, MAX_DEADLINE_SECONDS, Origin, Outgoing, Sender};
 use orchestrate_core::report::{Standing, outcome};
+use orchestrate_core::request::Decision;
 use orchestrate_core::run_state::{AskedWait, Expiring, WaitDecision};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint, RunSettings, RunState,
-    Task, TaskId, TaskState, Wait, WaitRefused,
+    Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint, Request, RequestRefused,
+    RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused, shown_hash,
 };
 
 /// A run that is fed event by event, one each second.
@@ -473,4 +475,43 @@ fn a_long_report_is_cut() {
     story.tell(Event::TaskMerged { task: "a".into(), commit: None, target: None, summary });
     let status = story.0.agent_status(story.0.task(&"a".into()).unwrap(), true);
     assert!(status.summary.unwrap().ends_with("é… (7 more characters)"));
+}
+
+/// Twenty agents ask three times each: one of their sixty calls is another one, and the others have the same text.
+#[test]
+fn an_answer_lets_one_of_many_calls_run() {
+    let names: Vec<String> = (1..=20).map(|number| format!("a{number}")).collect();
+    let settings = RunSettings { max_agents: names.len(), ..RunSettings::default() };
+    let mut story = Story::with(settings, names.iter().map(|name| (task(name, &[]), None)).collect());
+    let decide = |call: &str, allowed| Request::Decide { call: call.into(), allowed, message: None };
+    let mut hashes = BTreeSet::new();
+    for round in 1..=3 {
+        let is_odd = |name: &str| round == 2 && name == "a7";
+        for name in &names {
+            story.tell(Event::ApprovalRequested {
+                task: name.as_str().into(),
+                call: format!("{round} of {name}").as_str().into(),
+                call_id: "c1".into(),
+                tool: "run_shell_command".to_owned(),
+                summary: if is_odd(name) { "rm -rf src" } else { "npm test" }.to_owned(),
+                arguments: serde_json::Value::Null,
+                rule: "ask".to_owned(),
+            });
+        }
+        hashes.extend(story.0.open_approvals().map(|(call, asked)| shown_hash(call, asked)));
+        for (answered, name) in names.iter().enumerate() {
+            let open: BTreeSet<_> = story.0.open_approvals().map(|(_, asked)| asked.task.to_string()).collect();
+            let left: BTreeSet<_> = names.iter().skip(answered).cloned().collect();
+            assert_eq!(open, left, "each call has its agent's name");
+            assert_eq!(story.0.workable().len(), answered);
+            let of_all = story.0.decide(&decide(&round.to_string(), true));
+            assert!(matches!(of_all, Err(RequestRefused::NoSuchCall { .. })), "{of_all:?}");
+            let accepted = story.0.decide(&decide(&format!("{round} of {name}"), !is_odd(name))).unwrap();
+            let Decision::Record(facts) = accepted.decision else { unreachable!("{name} is not answered") };
+            facts.into_iter().for_each(|fact| story.tell(fact));
+            // The control: the agent whose call was answered works again, and no other one does.
+            assert_eq!(story.state_of(name), TaskState::Running);
+        }
+    }
+    assert_eq!(hashes.len(), 60, "like calls are told apart");
 }

@@ -55,6 +55,7 @@ const SPELLINGS: Shown = Row("core: policy::spellings::every_spelling_of_a_denie
 const LINES: Shown = Row("core: policy::command::tests::every_part_of_a_line_is_found");
 const NOT_PLAIN: Shown = Row("core: policy::command::tests::what_is_not_plain_words_is_opaque");
 const PARTS: Shown = Row("core: policy::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
+const SPAWNING: &str = "crates/core/tests/spawning.rs";
 const TEMPLATES: &str = "crates/tools/src/template/command_template.rs";
 const HIDDEN: &str = "crates/tools/src/template/hidden/tests.rs";
 const WEB: &str = "crates/web/src/tests.rs";
@@ -104,7 +105,7 @@ const COMMANDS: &[Attack] = &[
     attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
     attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
     attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
-    attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit("crates/core/tests/spawning.rs", "tools_are_narrowed_and_never_widened")]),
+    attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit(SPAWNING, "tools_are_narrowed_and_never_widened"), Unit(SPAWNING, "a_budget_comes_from_the_parent"), Unit(SPAWNING, "children_are_bounded_in_number_and_depth"), Unit(SPAWNING, "children_that_have_ended_do_not_count")]),
     attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/resolve.rs", "nobody_to_ask_means_refused_unless_told_otherwise")]),
 ];
 

@@ -15,7 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("spawning::children_begin_with_their_parents_work", children_begin_with_their_parents_work),
         case("spawning::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
-        case("spawning::a_child_gets_no_more_than_its_parent_has", a_child_gets_no_more),
+        case("spawning::a_child_gets_no_more_than_its_parent_has", a_child_gets_no_more_than_its_parent_has),
         case("spawning::a_child_that_fails_is_a_result_for_its_parent", a_failed_child_is_a_result),
         case("spawning::a_parent_ends_a_subtree_and_its_work_is_kept", a_parent_ends_a_subtree),
         case("spawning::a_parent_is_ended_while_its_child_merges", a_parent_is_ended_while_its_child_merges),
@@ -126,7 +126,7 @@ fn three_levels_finish() -> Outcome {
     if levels == [true, true, false] { Ok(()) } else { fail(format!("{levels:?}\n{}", played.story())) }
 }
 
-fn a_child_gets_no_more() -> Outcome {
+fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
     let attempts = [
         json!({"task": "Delete it", "tools": ["delete_file", "Bash"]}),
         json!({"task": "Read it", "role": "reader"}),
@@ -138,9 +138,21 @@ fn a_child_gets_no_more() -> Outcome {
     for (turn, arguments) in (1..).zip(&attempts) {
         script = script.rule(spawn(Rule::task("T1").turn(turn), arguments));
     }
-    let script = script.rule(writes(Rule::task("T1").turn(6), "one.txt")).rule(done("T1"));
-    let played = world()?.play(LEADS, &script, |_| {})?;
-    played.require(0, &[("T1", Merged)])?;
+    // The control: what the parent has is given, is all that the child is offered, and does the child's work.
+    let two = json!({"task": "Write two", "tools": ["Bash"]});
+    let script = script
+        .rule(spawn(Rule::task("T1").turn(6), &two))
+        .rule(wait(Rule::task("T1").turn(7), &["write_two"]))
+        .rule(writes(Rule::task("T1").turn(8), "one.txt"))
+        .rule(done("T1"))
+        .rule(Rule::task("write_two").turn(1).call("run_shell_command", &json!({"command": "echo 2 > two.txt"})))
+        .rule(done("write_two"));
+    let world = world()?;
+    let played = world.play(LEADS, &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("write_two", Merged)])?;
+    if offered(&played, "write_two")? != ["run_shell_command"] || world.merged(&played.report, "two.txt")? != "2" {
+        return fail(played.story());
+    }
     let told = [
         "the child cannot have delete_file, since its role and its parent do not both have it; it can have: ",
         "there is no role 'reader'; the roles are: ",
@@ -366,6 +378,7 @@ fn too_many_children_are_refused() -> Outcome {
     played.require_told("T1", &[refused])?;
     let too_deep = "this agent may not use `spawn_child_agent`: a child of agent again would exceed `max_depth` 2";
     played.require_told("again", &[too_deep])?;
+    // The control: the children that the limits leave are there.
     let names: Vec<&str> = played.report.tasks.iter().map(|task| task.id.as_str()).collect();
     if names == ["T1", "again", "again_2"] { Ok(()) } else { fail(format!("{names:?}\n{}", played.story())) }
 }

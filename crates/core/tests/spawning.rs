@@ -126,6 +126,7 @@ fn children_are_bounded_in_number_and_depth() {
     let mut story = Story::with(RunSettings { max_children_per_agent: 2, max_depth: 3, ..RunSettings::default() });
     let command = Task { id: "make".into(), work: Work::Run("make".to_owned()), ..Task::default() };
     story.tell(Event::planned(command));
+    // The control: what keeps within both limits is added, and counts for what comes after it.
     let table: [(AskedChild, Result<&str, &str>); 11] = [
         (named("b", "a"), Ok("b")),
         (named("c", "b"), Ok("c")),
@@ -165,7 +166,7 @@ fn children_that_have_ended_do_not_count() {
     }
     let refused = "the agents of this run have spawned 1000 others, the maximum of a run; do the rest yourself";
     assert_eq!(wave(&mut story), [Err(refused.to_owned()), Err(refused.to_owned())]);
-    // A program knows what it does.
+    // The control: a program knows what it does, and gets another one.
     assert_eq!(story.spawn(child("judge", None)), Ok("judge".to_owned()));
 }
 
@@ -223,6 +224,7 @@ fn tools_are_narrowed_and_never_widened() {
         let of_role = authority(&["read_file", "run_shell_command", "write_file"]);
         AskedChild { tools: Some(set(tools)), of_role, delivers_changes, ..child(title, Some("a")) }
     };
+    // The control: tools that role and parent both have are given as they are asked for.
     assert_eq!(story.spawn(asking("one", &["read_file", "write_file"], true)), Ok("one".to_owned()));
     assert_eq!(story.authority("one").grant.tools, set(&["read_file", "write_file"]));
     assert_eq!(story.spawn(asking("two", &["read_file"], false)), Ok("two".to_owned()));
@@ -263,6 +265,7 @@ fn a_budget_comes_from_the_parent() {
     };
     let budget = |story: &Story, id: &str| story.0.task(&id.into()).unwrap().task.tokens;
     story.begin("a");
+    // The control: a budget that the parent has is given as it is asked for.
     story.spawn(wanting("one", "a", Some(10_000))).unwrap();
     story.spawn(wanting("two", "a", Some(1_000_000))).unwrap();
     story.spawn(wanting("three", "a", None)).unwrap();

@@ -120,6 +120,9 @@ mod tests {
             ("ls {arguments}", json!({"arguments": []}), vec!["ls"]),
             ("ls '{path}'", json!({"path": "$(id)"}), vec!["ls", "$(id)"]),
             ("ls \"{path}/x\"", json!({"path": "a b"}), vec!["ls", "a b/x"]),
+            ("grep {path} {count}", json!({"path": "; id", "count": "a b"}), vec!["grep", "; id", "a b"]),
+            // The control: written in the template itself, the same text is two words.
+            ("grep {path} a b", json!({"path": "; id"}), vec!["grep", "; id", "a", "b"]),
             ("head -n {count} {path}", json!({"count": 3}), vec!["head", "-n", "3"]),
             ("head --lines={count} x", json!({"count": 3}), vec!["head", "--lines=3", "x"]),
             ("head --lines={count} x", json!({}), vec!["head", "x"]),
@@ -140,6 +143,11 @@ mod tests {
     fn one_value_is_no_option() {
         let table = [
             ("ls {path}", json!({"path": "--help"}), "`path`: expected a value that does not begin with `-`"),
+            (
+                "grep {path} x",
+                json!({"path": "-f/etc/shadow"}),
+                "`path`: expected a value that does not begin with `-`",
+            ),
             ("head -n {count}", json!({"count": -1}), "`count`: expected a value that does not begin with `-`"),
             ("ls {path}", json!({"path": "a\0b"}), "`path` contains a NUL byte"),
             ("ls {arguments}", json!({"arguments": ["a\0b"]}), "`arguments` contains a NUL byte"),
@@ -148,6 +156,16 @@ mod tests {
         for (template, arguments, reason) in table {
             let said = filled(template, &arguments).unwrap_err();
             assert!(said.contains(reason), "{template}: {said}");
+        }
+        // The control: a dash elsewhere in a value is no option, and a list may hold options.
+        let table = [
+            ("ls {path}", json!({"path": "a--help"}), "a--help"),
+            ("head -n{count}", json!({"count": 1}), "-n1"),
+            ("grep {arguments}", json!({"arguments": ["-f/etc/shadow"]}), "-f/etc/shadow"),
+        ];
+        for (template, arguments, word) in table {
+            let argv = filled(template, &arguments).unwrap();
+            assert_eq!(argv.last().map(String::as_str), Some(word), "{template}");
         }
     }
 
@@ -171,5 +189,12 @@ mod tests {
             assert!(said.contains(reason), "{template}: {said}");
         }
         assert!(CommandTemplate::parse(&"x".repeat(MAX_BYTES + 1), PARAMETERS).is_err());
+        // The control: without what a shell would have to do, or where it is quoted, the same templates are taken.
+        let longest = "x".repeat(MAX_BYTES);
+        for template in ["ls {path} x", "ls 'a'", "ls a\\ ", "cat '|' {path}", "ls '$HOME' '`id`'", "ls A=1", &longest]
+        {
+            let parsed = CommandTemplate::parse(template, PARAMETERS);
+            assert!(parsed.is_ok(), "{template}: {parsed:?}");
+        }
     }
 }

@@ -96,6 +96,9 @@ pub(crate) async fn nothing_is_split_or_interpreted(harness: ToolHarness) {
     let output = harness.call("ls", json!({"arguments": ["a.vala; touch made", "`touch made`"]})).await;
     assert_eq!((output.success, output.exit_code), (false, Some(2)));
     assert!(!harness.path().join("made").exists());
+    // The control: a shell splits and interprets the same words.
+    let output = harness.call("run_shell_command", json!({"command": "ls a.vala; touch made"})).await;
+    assert!(output.success && harness.path().join("made").exists(), "{}", output.text());
 }
 
 pub(crate) async fn one_value_fills_one_word_and_is_no_option(harness: ToolHarness) {

@@ -112,6 +112,16 @@ fn every_mistake_has_its_line_and_its_reason() {
         let mistake = Definition::parse(&text).unwrap_err();
         assert!(mistake.line == line && mistake.reason.contains(reason), "{shown}: {mistake:?}");
     }
+    // The control: without their mistakes, the same fields define a tool.
+    for more in [
+        "@command ls {a}\n@param a {string} x",
+        "@command ls {a}\n@param a {array<string>} x",
+        "@command ls {a}\n@param a {string}\n@match {\"a\": \"l\"}",
+        "@command ls {a}\n@param a {string}\n@not_match {\"a\": \"-l\"}",
+        "@param a {int}\n@example {\"a\": 1}",
+    ] {
+        assert_eq!(wrapper(&with(more)).title.as_deref(), Some("T"), "{more}");
+    }
 }
 
 /// Returns a file whose types contain each other: each has properties of the type before, so many of them.

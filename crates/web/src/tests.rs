@@ -210,6 +210,7 @@ fn a_status_of_failure_is_a_response() {
 fn each_redirect_is_asked_about() {
     let other = Server::start(vec![("/end", answers(200, "", "here"))]);
     let chain = |to: &str| Server::start(vec![("/", redirects(to))]);
+    // The control: a redirect to a host that is allowed is followed.
     let allowed = chain(&format!("http://other.example:{}/end", other.port));
     let response = fetch(allowed.url("/")).unwrap();
     assert_eq!((response.url.host().to_string(), response.body), ("other.example".to_owned(), b"here".to_vec()));
@@ -219,6 +220,7 @@ fn each_redirect_is_asked_about() {
         ("http://169.254.169.254/latest", "http://169.254.169.254/latest: 169.254.169.254 is not allowed"),
         ("http://0x7f.1:1/", "http://127.0.0.1:1/: 127.0.0.1 is not allowed"),
         ("file:///etc/passwd", "redirects to no page: only http and https are fetched, not `file`"),
+        ("gopher://page.example/", "redirects to no page: only http and https are fetched, not `gopher`"),
         ("http://page.example@evil.example/", "an address with a user or a password"),
     ];
     for (to, expected) in table {
@@ -246,6 +248,11 @@ fn redirects_without_end_are_given_up() {
     let said = reason(fetch(server.url("/")));
     assert!(said.ends_with("redirects more than 5 times"), "{said}");
     assert_eq!(server.asked().len(), 6);
+    // The control: as many redirects as are allowed are followed to their end.
+    let steps = ["/0", "/1", "/2", "/3", "/4"].into_iter().zip(["/1", "/2", "/3", "/4", "/5"]);
+    let steps = steps.map(|(from, to)| (from, redirects(to))).chain([("/5", answers(200, "", "here"))]);
+    let server = Server::start(steps.collect());
+    assert_eq!(reason(fetch(server.url("/0"))), "200 here");
 }
 
 #[test]
@@ -263,7 +270,7 @@ fn what_was_decided_is_what_is_dialled() {
     let said = reason(run(web.fetch(&request(url("rebound.net")), None, &only)));
     assert_eq!(said, "127.0.0.1 is for this machine");
     assert!(server.asked().is_empty());
-    // Of several addresses, only those that are admitted are dialled.
+    // The control: by an address that is admitted, the same server is reached; of several, only such ones are dialled.
     struct Local;
     impl Destinations for Local {
         fn admit(&self, _: &WebUrl) -> Result<String, WebFailure> {

@@ -273,6 +273,7 @@ fn each_request_of_a_connection_is_decided() {
         + &get("evil.com", "")
         + &get(&format!("other.example:{port}"), "connection: close\r\n");
     let answers = proxy.says(&several);
+    // The control: on the same connection, what goes to allowed hosts is answered by their server.
     let statuses: Vec<&str> = answers.lines().filter(|line| line.starts_with("HTTP/1.1 ")).collect();
     assert_eq!(statuses, ["HTTP/1.1 200 OK", "HTTP/1.1 403 Forbidden", "HTTP/1.1 200 OK"], "{answers}");
     // The server gets what is for it, and the host that was decided about.
@@ -323,6 +324,9 @@ fn an_address_that_changes_is_not_dialled_and_not_asked_for_again() {
     let allow = format!("allow moved.test:{port} by r");
     assert_eq!(proxy.decided().first(), Some(&allow));
     assert!(proxy.decided().contains(&format!("refuse moved.test:{port} by r")), "{:?}", proxy.decided());
+    // The control: a name that leads where it may is dialled, at the same server.
+    let message = hello("page.example");
+    assert_eq!(through(proxy.tunnel(&format!("page.example:{port}")), &message), message);
 }
 
 #[test]

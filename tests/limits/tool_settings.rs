@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("tool_settings::each_says_where_it_comes_from", each_says_where_it_comes_from),
         case("tool_settings::a_repository_only_narrows_them", a_repository_only_narrows_them),
         case("tool_settings::limits_of_the_environment_replace_the_users", limits_of_the_environment),
-        case("tool_settings::what_is_wrong_is_named_with_the_nearest_key", what_is_wrong_is_named),
+        case("tool_settings::what_is_wrong_is_named_with_the_nearest_key", what_is_wrong_is_named_with_the_nearest_key),
         case("tool_settings::they_are_set_by_the_command", they_are_set_by_the_command),
     ]
 }
@@ -202,7 +202,7 @@ fn limits_of_the_environment() -> Outcome {
     if found.get("max_agents") == Some(&expected) { Ok(()) } else { fail(format!("{found:?}")) }
 }
 
-fn what_is_wrong_is_named() -> Outcome {
+fn what_is_wrong_is_named_with_the_nearest_key() -> Outcome {
     let world = World::plain()?;
     let (toml, json) = (world.file("tools.toml"), world.file("tools.json"));
     let table = [
@@ -216,6 +216,9 @@ fn what_is_wrong_is_named() -> Outcome {
         ),
         ("TOOLS_CONFIG", &json, "{\"max_agents\": 3}", "there is no key `max_agents` here"),
         ("TOOLS_CONFIG", &json, "{", "this is not JSON"),
+        ("TOOLS_CONFIG", &json, "{\"web_requests\": {\"allowed_domains\": [\"*\"]}}", "expected a list of hosts"),
+        ("TOOLS_CONFIG", &json, "{\"web_requests\": {\"allowed_domains\": [\"\"]}}", "expected a list of hosts"),
+        ("TOOLS_CONFIG", &json, "{\"web_requests\": {\"allowed_domains\": [\"*.\"]}}", "expected a list of hosts"),
     ];
     for (name, file, text, expected) in table {
         std::fs::write(file, text)?;
@@ -224,6 +227,10 @@ fn what_is_wrong_is_named() -> Outcome {
             says(&refused.exits(2)?, &[expected])?;
         }
     }
+    // The control: the same key is taken with hosts, and is shown with the file's name.
+    std::fs::write(&json, "{\"web_requests\": {\"allowed_domains\": [\"a.org\", \"*.a.org\"]}}")?;
+    let variable = [("ORCHESTRATE_TOOLS_CONFIG", json.as_str())];
+    require(&shown(&world, &variable)?, "web_requests.allowed_domains", "a.org, *.a.org", "tools.json")?;
     let table = [
         ("RALPH_TOOLS_CONFIG", "gone.toml", "gone.toml: there is no such file"),
         ("RALPH_RESOURCE_LIMITS", "{\"max_agent\": 3}", "did you mean `max_agents`?"),

@@ -105,6 +105,10 @@ mod tests {
         {
             assert_eq!(HostPattern::parse(text), None, "{text}");
         }
+        // The control: one host, and what is below one name, are patterns.
+        for text in ["org", "*.org", "*.a.org", "127.0.0.1", "[::1]", "a.org"] {
+            assert_eq!(HostPattern::parse(text).map(|pattern| pattern.to_string()).as_deref(), Some(text));
+        }
     }
 
     proptest! {

@@ -139,6 +139,14 @@ fn hosts_that_are_not_listed_are_asked_about() {
     let allow = [(RuleDecision::Allow, "t(example.org)")];
     let host = Target::Host("example.org".to_owned());
     assert_eq!(decide(&allow, &ToolSettings::default(), host), "allow allow:t(example.org)");
+    // The control: a host is allowed once its pattern is listed, while no list and no odd word stands for all hosts.
+    let lists: [(&[&str], &str); 3] = [(&[], ASKED), (&["*", "", "*."], ASKED), (&["*.github.com"], "allow default")];
+    for (listed, expected) in lists {
+        let mut settings = ToolSettings::default();
+        settings.web_requests.allowed_domains = listed.iter().map(|host| (*host).to_owned()).collect();
+        let host = Target::Host("api.github.com".to_owned());
+        assert_eq!(decide(&[], &settings, host), expected, "{listed:?}");
+    }
 }
 
 /// Settings with one listed host, the hosts below another one, and a service on this machine.

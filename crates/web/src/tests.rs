@@ -364,6 +364,7 @@ fn what_decompresses_to_much_or_to_nothing_is_cut() {
     assert!(zeros.len() < 100 << 10);
     let empty: Vec<u8> = std::iter::repeat_n(zipped(b""), 100_000).flatten().collect();
     let server = Server::start(vec![
+        ("/zipped", answers(200, "content-encoding: gzip\r\n", zipped(&vec![b'a'; 1 << 10]))),
         ("/bomb", answers(200, "content-encoding: gzip\r\n", zeros)),
         ("/empty", answers(200, "content-encoding: gzip\r\n", empty)),
         ("/large", answers(200, "", vec![b'a'; 2 << 20])),
@@ -371,7 +372,9 @@ fn what_decompresses_to_much_or_to_nothing_is_cut() {
         ("/brotli", answers(200, "content-encoding: br\r\n", brotli)),
         ("/fits", answers(200, "content-encoding: gzip\r\n", zipped(&vec![b'a'; 1 << 19]))),
     ]);
+    // The control: what keeps to the limit comes whole, compressed or not.
     let table = [
+        ("/zipped", 1 << 10, false),
         ("/bomb", 1 << 20, true),
         ("/brotli", 1 << 20, true),
         ("/empty", 0, true),
@@ -401,7 +404,17 @@ fn content_that_never_ends_is_cut_at_its_size_or_its_time() {
         // Until the client has given up.
         stream.read_exact(&mut [0; 1])
     });
-    let server = Server::start(vec![("/endless", endless), ("/slow", slow)]);
+    let ended: Answer = Box::new(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n")
+    });
+    let closed: Answer = Box::new(|_, stream| stream.write_all(b"HTTP/1.1 200 X\r\n\r\nabc"));
+    let pages = vec![("/endless", endless), ("/slow", slow), ("/ended", ended), ("/closed", closed)];
+    let server = Server::start(pages);
+    // The control: the same beginnings, once they end, come whole.
+    for (path, content) in [("/ended", b"abcd".as_slice()), ("/closed", b"abc".as_slice())] {
+        let response = fetch(server.url(path)).unwrap();
+        assert_eq!((response.body.as_slice(), response.is_cut), (content, false), "{path}");
+    }
     let response = fetch(server.url("/endless")).unwrap();
     assert_eq!((response.body.len(), response.is_cut), (1 << 20, true));
     let soon = WebRequest { timeout: Duration::from_millis(200), ..request(server.url("/slow")) };
@@ -446,6 +459,13 @@ fn a_response_with_too_much_around_its_content_is_refused() {
         let is_refused = matches!(failure, WebFailure::Malformed(_) | WebFailure::Unreachable(_));
         assert!(is_refused, "{path}: {failure:?}");
     }
+    // The control: nearly as many fields as are allowed do no harm.
+    let few: Answer = Box::new(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 X\r\ncontent-length: 1\r\n")?;
+        (0..90).try_for_each(|at| write!(stream, "x-{at}: 1\r\n"))?;
+        stream.write_all(b"\r\na")
+    });
+    assert_eq!(reason(fetch(Server::start(vec![("/few", few)]).url("/few"))), "200 a");
 }
 
 #[test]

@@ -106,7 +106,7 @@ const COMMANDS: &[Attack] = &[
     attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
     attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
     attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit(SPAWNING, "tools_are_narrowed_and_never_widened"), Unit(SPAWNING, "a_budget_comes_from_the_parent"), Unit(SPAWNING, "children_are_bounded_in_number_and_depth"), Unit(SPAWNING, "children_that_have_ended_do_not_count")]),
-    attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/resolve.rs", "nobody_to_ask_means_refused_unless_told_otherwise")]),
+    attack("C17", "a rule that asks where nobody answers", &[Unit("crates/tools/tests/suite/approvals.rs", "asking_is_refusing_without_a_person"), Unit("crates/settings/src/resolve.rs", "nobody_to_ask_means_refused_unless_told_otherwise"), Case("approvals::asking_nobody_fails_with_a_code_of_its_own")]),
 ];
 
 /// The network.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::CallHash;
-use orchestrate_core::TaskState::{Merged, Waiting};
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::settings::{RuleDecision, RuleText};
@@ -34,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::work_that_nobody_has_looked_at_is_asked_about", work_that_nobody_has_looked_at_is_asked_about)
             .needs(Need::TERMINAL),
         case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
+        case("approvals::asking_nobody_fails_with_a_code_of_its_own", asking_nobody_fails_with_a_code_of_its_own),
     ]
 }
 
@@ -333,6 +334,19 @@ fn a_denied_call_is_got_over() -> Outcome {
         .rule(done("T2"));
     let played = World::lived_in()?.play(PLAN, &script, |settings| ask(settings, false))?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])
+}
+
+fn asking_nobody_fails_with_a_code_of_its_own() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(Rule::task("T1").text("I cannot."));
+    let (nobody, somebody) = (World::lived_in()?, World::lived_in()?);
+    let play = |world: &World, parks| world.play("- [ ] T1 publish\n", &script, |settings| ask(settings, parks));
+    let refused = play(&nobody, false)?;
+    refused.require(5, &[("T1", FailedTask)])?;
+    refused.require_told("T1", &["needs approval, which nobody can give in this run"])?;
+    // The control: where somebody answers later, the same call waits, and the run says so by its code.
+    play(&somebody, true)?.require(3, &[("T1", Waiting)])
 }
 
 /// Returns a command whose tail no list shows: it comes after many letters, and after what a

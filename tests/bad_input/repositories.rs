@@ -1,11 +1,14 @@
 //! Repositories that a run cannot start from, and those that change during a run.
 
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Ran, Rule, Script, World, at, case, done, fail, lines, require_words, sandboxed};
+use crate::support::{
+    Case, Outcome, Ran, Repository, Rule, Script, World, at, case, done, fail, lines, require_words, sandboxed,
+};
 
 use super::{PLAN, refuses, world};
 
@@ -15,9 +18,12 @@ pub(super) fn cases() -> Vec<Case> {
         case("bad_input::a_branch_in_the_way_is_refused", a_branch_in_the_way_is_refused),
         sandboxed("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
         sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
-        sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
-        sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
-        sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
+        sandboxed(
+            "bad_input::a_dirty_tree_and_a_detached_head_are_warnings",
+            a_dirty_tree_and_a_detached_head_are_warnings,
+        ),
+        sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", a_base_branch_that_moves_is_landed_on),
+        sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", a_base_branch_that_goes_is_not_landed_on),
         sandboxed("bad_input::a_worktree_deleted_while_running_fails_its_task_alone", a_worktree_is_deleted),
     ]
 }
@@ -75,24 +81,46 @@ fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
     Ok(())
 }
 
-fn dirty_and_detached_are_warnings() -> Outcome {
+/// Adds the rarer changes to a checkout that has the usual ones: a file in conflict, one that is only meant to be added,
+/// and an edit that git was told not to look at.
+fn every_kind_of_change(repository: &Repository) -> Outcome {
+    repository.write("kept.txt", "committed\n")?;
+    repository.git(&["commit", "-q", "-m", "Keep another", "--", "kept.txt"])?;
+    if repository.git(&["stash", "pop"]).is_ok() {
+        return fail("the stash has no conflict");
+    }
+    repository.write("intended.txt", "intended\n")?;
+    repository.git(&["add", "--intent-to-add", "intended.txt"])?;
+    repository.git(&["update-index", "--skip-worktree", "README.md"])?;
+    repository.write("README.md", "# hidden\n")
+}
+
+fn a_dirty_tree_and_a_detached_head_are_warnings() -> Outcome {
     let world = world()?;
-    world.repository.git(&["checkout", "-q", "--detach"])?;
-    let before = world.repository.fingerprint()?;
+    let repository = &world.repository;
+    repository.git(&["checkout", "-q", "--detach"])?;
+    every_kind_of_change(repository)?;
+    let before = repository.fingerprint()?;
     let ran = world.types(&["run", &world.file("plan.md")], 0)?;
-    let warnings = ["3 files have uncommitted changes", "no branch is checked out"];
+    let warnings = ["5 files have uncommitted changes", "no branch is checked out"];
     require_words(&ran.stderr, &warnings)?;
     if ran.stderr.matches("warning: ").count() != warnings.len() || ran.stdout.contains("orchestrate land") {
         return fail(format!("{ran:?}"));
     }
     let result =
         ran.stdout.lines().find_map(|line| line.trim().strip_prefix("git merge ")).unwrap_or_default().to_owned();
-    if world.repository.show(&result, "made").is_err() {
+    if repository.show(&result, "made").is_err() {
         return fail(ran.stdout);
     }
     let refused = world.types(&["land"], 3)?;
     require_words(&refused.stderr, &["HEAD was detached", &format!("git merge {result}")])?;
-    before.require_same(&world.repository.fingerprint()?)
+    before.require_same(&repository.fingerprint()?)?;
+    // The control: the same comparison tells a file that was written again as it was, and an index of the same files.
+    std::fs::File::options().append(true).open(repository.path().join("kept.txt"))?.set_modified(UNIX_EPOCH)?;
+    repository.git(&["update-index", "--no-skip-worktree", "README.md"])?;
+    let told = before.require_same(&repository.fingerprint()?).err();
+    let told = told.as_ref().and_then(Failed::message).unwrap_or_default();
+    if told == "changed: .git/index\nchanged: kept.txt" { Ok(()) } else { fail(format!("told: {told:?}")) }
 }
 
 /// Runs a plan in which T1's command waits until the file `go` is in its worktree or the worktree
@@ -122,34 +150,60 @@ fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<R
     running.end()
 }
 
-fn the_base_branch_changes(goes: bool) -> Outcome {
+/// Creates a world whose checkout is on the branch `base`, which is where `main` is.
+fn on_a_base() -> Result<World, Failed> {
     let world = World::plain()?;
-    let repository = &world.repository;
-    repository.git(&["checkout", "-q", "-b", "base"])?;
-    let ran = while_it_runs(&world, |worktree| {
-        if goes {
-            repository.git(&["checkout", "-q", "main"])?;
-            repository.git(&["branch", "-D", "base"])?;
-        } else {
-            repository.write("theirs.txt", "theirs\n")?;
-            repository.commit_all("Theirs")?;
-        }
-        Ok(std::fs::write(worktree.join("go"), "")?)
-    })?;
-    let before = repository.fingerprint()?;
+    world.repository.git(&["checkout", "-q", "-b", "base"])?;
+    Ok(world)
+}
+
+/// Returns the branch with the result of a run that has ended, which has the agent's file.
+fn result_of(world: &World, ran: Ran) -> Result<String, Failed> {
     let report = lines(&ran.exits(0)?.stdout)?.pop().unwrap_or_default();
     let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
-    if repository.show(&branch, "one.txt")? != "1" {
-        return fail("the result is not there");
-    }
-    if goes {
-        let refused = world.types(&["land"], 3)?;
-        require_words(&refused.stderr, &["land on base: the branch is gone", "git branch base COMMIT"])?;
-        return before.require_same(&repository.fingerprint()?);
+    if world.repository.show(&branch, "one.txt")? == "1" { Ok(branch) } else { fail("the result is not there") }
+}
+
+fn a_base_branch_that_moves_is_landed_on() -> Outcome {
+    let world = on_a_base()?;
+    let repository = &world.repository;
+    let ran = while_it_runs(&world, |worktree| {
+        repository.write("theirs.txt", "theirs\n")?;
+        repository.commit_all("Theirs")?;
+        Ok(std::fs::write(worktree.join("go"), "")?)
+    })?;
+    let result = result_of(&world, ran)?;
+    // The control: the result lacks what the user has committed, so a branch that were just set to it would lose that.
+    if repository.show(&result, "theirs.txt").is_ok() || repository.show("base", "theirs.txt")? != "theirs" {
+        return fail("the user's commit is in the result, or not on the branch");
     }
     world.types(&["land"], 0)?;
     let landed = ["theirs.txt", "one.txt", "made"].map(|file| repository.path().join(file).exists());
     if landed == [true; 3] { Ok(()) } else { fail(format!("{landed:?}")) }
+}
+
+fn a_base_branch_that_goes_is_not_landed_on() -> Outcome {
+    let world = on_a_base()?;
+    let repository = &world.repository;
+    let ran = while_it_runs(&world, |worktree| {
+        repository.git(&["checkout", "-q", "main"])?;
+        repository.git(&["branch", "-D", "base"])?;
+        Ok(std::fs::write(worktree.join("go"), "")?)
+    })?;
+    result_of(&world, ran)?;
+    let refuses = |said: &[&str]| {
+        let before = repository.fingerprint()?;
+        require_words(&world.types(&["land"], 3)?.stderr, said)?;
+        before.require_same(&repository.fingerprint()?)
+    };
+    refuses(&["land on base: the branch is gone", "git branch base COMMIT"])?;
+    let rewritten = repository.git(&["commit-tree", "-m", "Rewritten", "main^{tree}"])?;
+    repository.git(&["branch", "base", &rewritten])?;
+    refuses(&["on base: the branch no longer contains ", ", where the run started", "`git merge "])?;
+    // The control: the same result lands on the same branch once that is where the run started.
+    repository.git(&["branch", "-f", "base", "main"])?;
+    world.types(&["land"], 0)?;
+    if repository.show("base", "one.txt")? == "1" { Ok(()) } else { fail("the result has not landed") }
 }
 
 fn a_worktree_is_deleted() -> Outcome {

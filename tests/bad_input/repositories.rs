@@ -15,6 +15,7 @@ use super::{PLAN, refuses, world};
 pub(super) fn cases() -> Vec<Case> {
     vec![
         case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
+        case("bad_input::a_repository_of_another_user_is_refused", a_repository_of_another_user_is_refused),
         case("bad_input::a_branch_in_the_way_is_refused", a_branch_in_the_way_is_refused),
         sandboxed("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
         sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
@@ -33,7 +34,36 @@ fn a_bare_repository_is_refused() -> Outcome {
     let bare = world.file("bare.git");
     world.repository.git(&["clone", "-q", "--bare", ".", &bare])?;
     let ran = world.home.orchestrate(Path::new(&bare), &["run", &world.file("plan.md")]).run()?.exits(2)?;
-    require_words(&ran.stderr, &["it is bare, which is not supported yet; run from a clone with a working tree"])
+    require_words(&ran.stderr, &["it is bare, which is not supported yet; run from a clone with a working tree"])?;
+    // The control: the same plan could be run in the clone that is asked for.
+    let clone = world.file("clone");
+    world.repository.git(&["clone", "-q", &bare, &clone])?;
+    let checks = |place: &str| world.home.orchestrate(Path::new(place), &["check", &world.file("plan.md")]).run();
+    require_words(&checks(&bare)?.exits(2)?.stderr, &["it is bare"])?;
+    checks(&clone)?.exits(0).map(drop)
+}
+
+/// Only root can give a repository away; anybody else can show that their own is not refused.
+fn a_repository_of_another_user_is_refused() -> Outcome {
+    let world = world()?;
+    let (folder, plan) = (world.repository.path(), world.file("plan.md"));
+    // The control: the same repository is not refused while it is the user's own, nor once the user trusts it.
+    world.types(&["check", &plan], 0)?;
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    for given in [folder.to_owned(), folder.join(".git")] {
+        std::os::unix::fs::chown(given, Some(65_534), Some(65_534))?;
+    }
+    let trusting = ["config", "--global", "--add", "safe.directory", &folder.display().to_string()];
+    let said = ["it belongs to another user", &format!("run `git {}`", trusting.join(" "))];
+    require_words(&world.types(&["run", &plan], 2)?.stderr, &said)?;
+    if folder.join(".git/refs/heads/orchestrate").exists() {
+        return fail("the run has made a branch");
+    }
+    std::fs::create_dir_all(world.home.path().join("home"))?;
+    world.home.command("git", folder, &trusting).run()?.exits(0)?;
+    world.types(&["check", &plan], 0).map(drop)
 }
 
 fn a_branch_in_the_way_is_refused() -> Outcome {

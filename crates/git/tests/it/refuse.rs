@@ -13,6 +13,10 @@ fn refusal(path: &Path) -> RepositoryRefusal {
     }
 }
 
+fn require_ready(path: &Path) {
+    open(path).and_then(|repo| repo.require_ready()).unwrap();
+}
+
 fn open(path: &Path) -> Result<Repo, GitError> {
     Repo::open(path, &path.join("state"))
 }
@@ -35,14 +39,25 @@ fn commit(path: &Path) {
 fn no_repository() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(refusal(folder.path()), RepositoryRefusal::NoRepository);
+    // The control: the same folder is ready once it is a repository with a commit.
+    git_in(folder.path(), &["init", "-q", "-b", "main"]);
+    commit(folder.path());
+    require_ready(folder.path());
 }
 
 #[test]
 fn bare_and_unborn() {
     let (_folder, path) = init(&["--bare"]);
     assert_eq!(refusal(&path), RepositoryRefusal::Bare);
-    let (_folder, path) = init(&[]);
+    let (folder, path) = init(&[]);
     assert_eq!(refusal(&path), RepositoryRefusal::Unborn);
+    // The control: with a commit the same repository is ready, and so is a clone of it unless that is bare.
+    commit(&path);
+    require_ready(&path);
+    git_in(folder.path(), &["clone", "-q", "project", "clone"]);
+    require_ready(&folder.path().join("clone"));
+    git_in(folder.path(), &["clone", "-q", "--bare", "project", "bare"]);
+    assert_eq!(refusal(&folder.path().join("bare")), RepositoryRefusal::Bare);
 }
 
 #[test]
@@ -50,8 +65,10 @@ fn other_formats() {
     let (_folder, path) = init(&["--object-format=sha256"]);
     commit(&path);
     assert_eq!(refusal(&path), RepositoryRefusal::Sha256);
+    // The control: the same commit is ready in the usual format.
     let (_folder, path) = init(&[]);
     commit(&path);
+    require_ready(&path);
     // Written by hand, because the oldest git that we support does not know reftable.
     git_in(&path, &["config", "core.repositoryformatversion", "1"]);
     git_in(&path, &["config", "extensions.refStorage", "reftable"]);
@@ -73,9 +90,14 @@ fn sparse_and_split() {
     let fixture = Fixture::new(&[("a/x", "1\n"), ("b/y", "1\n")]);
     fixture.git(&["sparse-checkout", "set", "--cone", "a"]);
     assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Sparse);
+    // The control: each is ready after what the refusal tells its user to do.
+    fixture.git(&["sparse-checkout", "disable"]);
+    require_ready(&fixture.project());
     let fixture = Fixture::new(&[("a", "1\n")]);
     fixture.git(&["update-index", "--split-index"]);
     assert_eq!(refusal(&fixture.project()), RepositoryRefusal::SplitIndex);
+    fixture.git(&["update-index", "--no-split-index"]);
+    require_ready(&fixture.project());
 }
 
 #[test]
@@ -136,17 +158,21 @@ fn in_the_middle_of_something() {
         fixture
     };
     let table = [
-        (["merge", "other"], Operation::Merge),
-        (["rebase", "other"], Operation::Rebase),
-        (["cherry-pick", "other"], Operation::CherryPick),
-        (["bisect", "start"], Operation::Bisect),
+        (["merge", "other"], Operation::Merge, ["merge", "--abort"]),
+        (["rebase", "other"], Operation::Rebase, ["rebase", "--abort"]),
+        (["cherry-pick", "other"], Operation::CherryPick, ["cherry-pick", "--abort"]),
+        (["bisect", "start"], Operation::Bisect, ["bisect", "reset"]),
     ];
-    for (args, operation) in table {
+    for (args, operation, abort) in table {
         let fixture = conflicting();
+        require_ready(&fixture.project());
         command(&fixture.project(), &args).output().unwrap();
         assert_eq!(refusal(&fixture.project()), RepositoryRefusal::InProgress(operation));
         // It can still be opened and read.
         open(&fixture.project()).unwrap().head().unwrap();
+        // The control: the same repository was ready before, and is again afterwards.
+        fixture.git(&abort);
+        require_ready(&fixture.project());
     }
 }
 
@@ -158,6 +184,10 @@ fn warnings_are_no_refusals() {
     let repo = fixture.repo();
     assert_eq!(repo.warnings().unwrap(), [Warning::Dirty { files: 2 }, Warning::DetachedHead]);
     assert_eq!(repo.head().unwrap().branch, None);
+    // The control: the same checkout on a branch is not warned of once its changes are committed.
+    fixture.git(&["switch", "-q", "main"]);
+    fixture.commit_files(&[], "second");
+    assert_eq!(fixture.repo().warnings().unwrap(), []);
 }
 
 #[test]
@@ -170,6 +200,9 @@ fn a_shallow_clone_is_warned_of() {
     let repo = open(&clone).unwrap();
     repo.require_ready().unwrap();
     assert_eq!(repo.warnings().unwrap(), [Warning::Shallow]);
+    // The control: the same clone with all of its history is not warned of.
+    git_in(&clone, &["fetch", "-q", "--unshallow"]);
+    assert_eq!(open(&clone).unwrap().warnings().unwrap(), []);
 }
 
 #[test]
@@ -184,6 +217,17 @@ fn odd_but_fine_repositories_open() {
     let below = fixture.project().join("below");
     std::fs::create_dir(&below).unwrap();
     assert_eq!(open(&below).unwrap().workdir(), fixture.project());
+    // A worktree of a worktree is one of the same repository.
+    let further = fixture.path().join("further");
+    git_in(&linked, &["worktree", "add", "-q", further.to_str().unwrap(), "-b", "further"]);
+    let repo = open(&further).unwrap();
+    assert_eq!((repo.workdir(), repo.id()), (further.as_path(), fixture.repo().id()));
+    // The control: a repository of its own below the checkout is told apart from the one around it.
+    git_in(&below, &["init", "-q", "-b", "main"]);
+    commit(&below);
+    let repo = open(&below).unwrap();
+    assert_eq!(repo.workdir(), below);
+    assert_ne!(repo.id(), fixture.repo().id());
 }
 
 #[test]

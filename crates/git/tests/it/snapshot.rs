@@ -192,6 +192,23 @@ fn line_ends_are_stored_as_git_stores_them() {
 }
 
 #[test]
+fn line_ends_are_converted_if_the_user_has_git_do_so() {
+    // The control: without the setting the same file is stored as it is.
+    for (setting, stored) in [("false", "a\r\nb\r\n"), ("true", "a\nb\n"), ("input", "a\nb\n")] {
+        let fixture = Fixture::new(&[("kept", "1\n")]);
+        fixture.git(&["config", "core.autocrlf", setting]);
+        let repo = fixture.repo();
+        repo.require_ready().unwrap();
+        let worktree = fixture.worktree(&repo, "T1");
+        write_files(worktree.path(), &[("new", "a\r\nb\r\n")]);
+        let tree = repo.store().current_tree(&worktree).unwrap();
+        git_in(worktree.path(), &["add", "-A"]);
+        assert_eq!(git_in(worktree.path(), &["write-tree"]), tree.as_str(), "{setting}");
+        assert_eq!(fixture.files_of(&tree)[b"new".as_slice()].1, stored, "{setting}");
+    }
+}
+
+#[test]
 fn files_that_need_a_program_are_refused_only_when_they_change() {
     let attributes = "*.secret filter=crypt\n*.u16 working-tree-encoding=UTF-16\n";
     let fixture = Fixture::new(&[(".gitattributes", attributes), ("a.secret", "1")]);

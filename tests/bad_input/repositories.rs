@@ -111,8 +111,8 @@ fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
     Ok(())
 }
 
-/// Adds the rarer changes to a checkout that has the usual ones: a file in conflict, one that is only meant to be added,
-/// and an edit that git was told not to look at.
+/// Adds the rarer changes to a checkout that has the usual ones: a file in conflict, one that is only meant to be
+/// added, and an edit that git was told not to look at.
 fn every_kind_of_change(repository: &Repository) -> Outcome {
     repository.write("kept.txt", "committed\n")?;
     repository.git(&["commit", "-q", "-m", "Keep another", "--", "kept.txt"])?;

@@ -33,6 +33,10 @@ fn busy_user(fixture: &Fixture) {
 fn landing_and_undoing_keep_the_users_changes() {
     let (fixture, repo, landing) = prepared();
     busy_user(&fixture);
+    // A file that is only meant to be added, and an edit that git was told not to look at.
+    write_files(&fixture.project(), &[("intended", "i\n"), (".gitignore", "ignored\n# hidden\n")]);
+    fixture.git(&["add", "--intent-to-add", "intended"]);
+    fixture.git(&["update-index", "--skip-worktree", ".gitignore"]);
     let status = fixture.git(&["status", "--porcelain", "--ignored"]);
     let landed = repo.landing().land(&landing).unwrap();
     assert_eq!(landed, Some(fixture.project()));
@@ -46,6 +50,14 @@ fn landing_and_undoing_keep_the_users_changes() {
     assert_eq!(fixture.tip("main"), landing.from);
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert!(!fixture.project().join("new").exists());
+    let hidden = std::fs::read_to_string(fixture.project().join(".gitignore")).unwrap();
+    assert_eq!(
+        (hidden.as_str(), fixture.git(&["ls-files", "-v", ".gitignore"]).as_str()),
+        ("ignored\n# hidden\n", "S .gitignore")
+    );
+    // The control: the same commit checked out by force takes the user's changes away, and the status tells it.
+    fixture.git(&["reset", "-q", "--hard", landing.to.as_str()]);
+    assert_ne!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
 }
 
 #[test]

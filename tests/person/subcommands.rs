@@ -14,8 +14,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, World, at, case, done, fail, git_program, lines,
-    runtime, sandboxed, until, with_program,
+    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, WAITING, World, at, case, done, fail, git_program,
+    lines, runtime, sandboxed, until, with_program,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -259,19 +259,26 @@ fn two_runs_work_side_by_side() -> Outcome {
     let world = World::lived_in()?;
     let before = world.repository.fingerprint()?;
     let plan = world.home.path().join("plan.md");
-    std::fs::write(&plan, "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Make more (run: touch more)\n")?;
+    std::fs::write(&plan, format!("{WAITING}- [ ] T2 Make more (run: touch more)\n"))?;
     let arguments = ["run", &plan.display().to_string(), "--output-format", "stream-json"];
     let start = || world.orchestrate(&arguments).start();
     let (first, second) = (start()?, start()?);
     // Both work before either ends.
-    for running in [&first, &second] {
-        running.line(|line| line.contains("\"tool.started\""))?;
+    let has_begun = |line: &str| line.contains("\"tool.started\"");
+    let begun = first.line(has_begun)?;
+    second.line(has_begun)?;
+    // The control: of one run there cannot be two at once, so the second attempt names the process of the first.
+    let run = at(&lines(&begun)?[0], "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let refused = world.types(&["resume", &run], 2)?;
+    if !refused.stderr.contains(&first.pid().to_string()) {
+        return fail(refused.stderr);
     }
+    world.repository.write(".git/objects/go", "")?;
     let mut branches = Vec::new();
     for running in [first, second] {
         let report = lines(&running.end()?.exits(0)?.stdout)?.pop().unwrap_or_default();
         let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
-        for file in ["made", "more"] {
+        for file in ["one", "more"] {
             world.repository.show(&branch, file)?;
         }
         branches.push(branch);

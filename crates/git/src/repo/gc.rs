@@ -172,6 +172,7 @@ mod tests {
         };
         let holding = held(&repo);
         assert!(!gc() && is_there());
+        // The control: the same clean-up removes it as soon as the repository is not held.
         drop(holding);
         assert!(gc() && !is_there());
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::{Oid, RunId};
 use orchestrate_git::{CommitSpec, ConflictFile, GitError, Merge, RefEntry};
 
-use crate::support::{Fixture, commit_spec, write_files};
+use crate::support::{Fixture, command, commit_spec, write_files};
 
 const KEPT: &str = "refs/orchestrate/keep/r-test01/T1/merge";
 const INTEGRATION: &str = "refs/heads/orchestrate/r-test01/integration";
@@ -108,6 +108,10 @@ fn refs_move_by_compare_and_swap() {
     let bad = repo.advance("refs/heads/a..b", None, &first);
     assert!(matches!(bad, Err(GitError::BadRefName { .. })), "{bad:?}");
     assert!(matches!(repo.keep("refs/heads/x", &first), Err(GitError::BadRefName { .. })));
+    // The control: what does not compare moves the same ref, and the comparison with its new value lets it move back.
+    fixture.git(&["update-ref", INTEGRATION, first.as_str()]);
+    assert_eq!(repo.read_ref(INTEGRATION).unwrap(), Some(first.clone()));
+    repo.advance(INTEGRATION, Some(&first), &second).unwrap();
     fixture.git(&["pack-refs", "--all"]);
     assert_eq!(repo.read_ref(INTEGRATION).unwrap(), Some(second));
     assert_eq!(repo.refs_below("refs/heads/").unwrap().len(), 2);
@@ -131,6 +135,17 @@ fn what_was_kept_is_never_let_go() {
     ];
     expected.sort();
     assert_eq!(repo.kept(&RunId::from("r-test01")).unwrap(), expected);
+    // The control: of two commits that no branch has, git removes the one that was not kept.
+    let tree = repo.tree_of(&first).unwrap();
+    let [kept, lost] =
+        [1, 2].map(|time_unix| repo.commit(&CommitSpec { time_unix, ..commit_spec(tree.clone(), &[]) }).unwrap());
+    repo.keep(name, &kept).unwrap();
+    fixture.git(&["gc", "-q", "--prune=now"]);
+    let is_there = |commit: &Oid| {
+        let asked = command(&fixture.project(), &["cat-file", "-e", commit.as_str()]).output().unwrap();
+        asked.status.success()
+    };
+    assert_eq!([&kept, &lost].map(is_there), [true, false]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn a_locked_ref_is_named_and_moved_once_the_lock_is_gone() {
         other => panic!("{other:?}"),
     }
     assert_eq!(fixture.tip("held"), first);
+    // The control: the same move goes through without the lock.
     std::fs::remove_file(&lock).unwrap();
     repo.advance("refs/heads/held", Some(&first), &second).unwrap();
     assert_eq!(fixture.tip("held"), second);

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_git::{GitError, Removed, RepositoryRefusal, SnapshotRules, WorktreeSpec};
+use orchestrate_git::{GitError, Removed, RepositoryRefusal, SnapshotRules, Worktree, WorktreeSpec};
 use orchestrate_sandbox::Cancel;
 
-use crate::support::{Fixture, commit_spec, git_in, write_files};
+use crate::support::{Fixture, command, commit_spec, git_in, write_files};
 
 #[test]
 fn a_worktree_is_made_and_taken_over() {
@@ -205,13 +205,52 @@ fn left_locks_of_ours_are_removed() {
         write_files(&refs, &[(path, "")]);
     }
     write_files(worktree.admin_dir(), &[("index.lock", ""), ("HEAD.lock", "")]);
+    // The control: as long as they are there, neither the branch nor the index can be written.
+    let (tip, branch) = (fixture.tip("HEAD"), "refs/heads/orchestrate/r-test01/T1");
+    let next = repo.commit(&commit_spec(repo.tree_of(&tip).unwrap(), &[&tip])).unwrap();
+    let locked = repo.advance(branch, Some(&tip), &next).unwrap_err();
+    assert!(matches!(&locked, GitError::Locked { path } if *path == refs.join(left[0])), "{locked}");
+    assert!(!command(worktree.path(), &["add", "-A"]).output().unwrap().status.success());
     let found = repo.worktrees().reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
     let of_worktree = ["index.lock", "HEAD.lock"].map(|name| worktree.admin_dir().join(name));
     let of_refs = left.map(|path| refs.join(path));
     assert_eq!(found.removed, [of_worktree, of_refs].concat());
     assert!(others.iter().all(|path| refs.join(path).exists()));
     write_files(worktree.path(), &[("a", "work\n")]);
+    git_in(worktree.path(), &["add", "-A"]);
     fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+}
+
+#[test]
+fn a_user_who_packs_prunes_and_cleans_loses_no_work() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let [there, gone] = ["T1", "T2"].map(|name| fixture.worktree(&repo, name));
+    for worktree in [&there, &gone] {
+        write_files(worktree.path(), &[("a", "work\n")]);
+        fixture.commit(&repo, worktree, &[&fixture.tip("HEAD")]);
+    }
+    write_files(there.path(), &[("new", "not committed\n")]);
+    let own = fixture.path().join("own");
+    fixture.git(&["worktree", "add", "-q", "--detach", own.to_str().unwrap()]);
+    for folder in [gone.path(), &own] {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    let typed: [&[&str]; 4] = [
+        &["gc", "-q", "--prune=now"],
+        &["worktree", "prune", "--expire=now"],
+        &["clean", "-q", "-ffdx"],
+        &["switch", "-q", "-c", "elsewhere"],
+    ];
+    for command in typed {
+        fixture.git(command);
+    }
+    // The control: git has forgotten the user's own worktree, which went the same way as that of T2.
+    let entries = fixture.project().join(".git/worktrees");
+    assert_eq!(["T1", "T2", "own"].map(|name| entries.join(name).exists()), [true, true, false]);
+    let read = |worktree: &Worktree, name: &str| std::fs::read_to_string(worktree.path().join(name)).unwrap();
+    let [there, gone] = ["T1", "T2"].map(|name| fixture.worktree(&repo, name));
+    assert_eq!([read(&there, "a"), read(&there, "new"), read(&gone, "a")], ["work\n", "not committed\n", "work\n"]);
 }
 
 #[test]
@@ -283,6 +322,7 @@ fn only_kept_work_is_removed() {
     std::fs::rename(&object, fixture.path().join("object")).unwrap();
     assert!(matches!(repo.worktrees().remove(&worktree, &fixture.trash()), Err(GitError::Unkept { .. })));
     std::fs::rename(fixture.path().join("object"), &object).unwrap();
+    // The control: the same worktree is removed once all of its files are kept.
     let removed = repo.worktrees().remove(&worktree, &fixture.trash()).unwrap();
     assert!(removed.trashed.as_ref().unwrap().join("T1/new").exists());
     removed.delete().unwrap();

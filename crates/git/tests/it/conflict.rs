@@ -68,6 +68,7 @@ fn what_has_no_markers_is_untouched_until_it_is_written_or_deleted() {
         let left = ["binary (binary)", "gone (modify/delete)", "kept (modify/delete)", "place~yours (file/directory)"];
         assert_eq!(untouched(&files), left);
     }
+    // The control: each that is written, deleted or touched is decided, and only then.
     write_files(worktree.path(), &[("binary", "other\0"), ("gone", "mended\n")]);
     std::fs::remove_file(worktree.path().join("place~yours")).unwrap();
     fixture.commit(&repo, &worktree, &[&target, &candidate]);

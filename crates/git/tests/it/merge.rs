@@ -1,6 +1,8 @@
 //! Merging without a checkout, and the refs and history around it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use orchestrate_core::{Oid, RunId};
 use orchestrate_git::{CommitSpec, ConflictFile, GitError, Merge, RefEntry};
@@ -63,9 +65,98 @@ fn conflicts_are_listed_by_file_and_kind() {
     let file = |path: &str, kind: &str| ConflictFile { path: PathBuf::from(path), kind: kind.to_owned() };
     assert_eq!(files, [file("both", "contents"), file("gone", "modify/delete"), file("new", "contents")]);
     assert_eq!(messages.len(), 3, "{messages:?}");
-    let both = &fixture.files_of(&tree)[b"both".as_slice()].1;
+    let stored = fixture.files_of(&tree);
+    let both = &stored[b"both".as_slice()].1;
     assert!(both.starts_with("<<<<<<< integration\none\n||||||| "), "{both}");
     assert!(both.ends_with("\n1\n=======\ntwo\n>>>>>>> yours\n"), "{both}");
+    // The control: a file that only one side has added is no conflict, and is in the tree as it is.
+    assert_eq!(stored[b"fine".as_slice()].1, "1\n");
+}
+
+/// Changes files in ways that no text shows: names, bytes, kinds and modes.
+const ONE: &str = "mv moved left; printf 'one\\0' > binary; ln -sf moved turned; ln -s moved place; \
+                   echo one > added; echo run > script; chmod 755 script";
+/// Changes the same files in other ways.
+const TWO: &str = "mv moved right; printf 'two\\0' > binary; echo 2 > turned; mkdir place; echo 1 > place/in; \
+                   echo two > added; echo run > script";
+/// Changes the same files in the ways of [`ONE`], or where that leaves room for it.
+const TWIN: &str = "printf '1\\n2\\n3\\n4\\nfive\\n' > moved; printf 'one\\0' > binary; ln -sf moved turned; \
+                    ln -s moved place; mkdir beside; echo 1 > beside/in; echo one > added; echo run > script; \
+                    chmod 755 script";
+
+/// Creates a branch at the first commit, and a commit on it with what a script changes and a submodule at a commit.
+fn odd_side(fixture: &Fixture, name: &str, script: &str, module: &Oid) -> Oid {
+    fixture.git(&["switch", "-q", "-c", name, "main"]);
+    let mut shell = Command::new("sh");
+    assert!(shell.args(["-ec", script]).current_dir(fixture.project()).status().unwrap().success());
+    fixture.git(&["add", "-A"]);
+    fixture.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{module},module")]);
+    fixture.git(&["commit", "-q", "-m", name]);
+    fixture.git(&["switch", "-q", "main"]);
+    fixture.tip(name)
+}
+
+#[test]
+fn conflicts_of_every_kind_are_listed_and_agreement_is_none() {
+    let fixture = Fixture::new(&[("moved", "1\n2\n3\n4\n5\n"), ("binary", "1\0"), ("turned", "1\n")]);
+    let (repo, base) = (fixture.repo(), fixture.tip("HEAD"));
+    let one = odd_side(&fixture, "one", ONE, &base);
+    let two = odd_side(&fixture, "two", TWO, &one);
+    let twin = odd_side(&fixture, "twin", TWIN, &base);
+    let before = fixture.users_state();
+    let Merge::Conflict { files, .. } = repo.merging().merge(&one, &two).unwrap() else { panic!("no conflict") };
+    let listed: Vec<String> = files.iter().map(ToString::to_string).collect();
+    let expected = [
+        "added (contents)",
+        "binary (binary)",
+        "left (rename/rename)",
+        "module (submodule not initialized)",
+        "moved (rename/rename)",
+        "place~integration (file/directory)",
+        "right (rename/rename)",
+        "script (contents)",
+        "turned (distinct modes)",
+        "turned~yours (distinct modes)",
+    ];
+    assert_eq!(listed, expected);
+    // The control: what agrees with the first side is merged, and so is what it changes where that leaves room.
+    let Merge::Clean { tree } = repo.merging().merge(&one, &twin).unwrap() else { panic!("a conflict") };
+    let stored = fixture.files_of(&tree);
+    let found = ["left", "script", "beside/in"].map(|name| {
+        let (mode, text) = &stored[name.as_bytes()];
+        (mode.as_str(), text.as_str())
+    });
+    assert_eq!(found, [("100644", "1\n2\n3\n4\nfive\n"), ("100755", "run\n"), ("100644", "1\n")]);
+    assert!(fixture.users_state() == before, "something of the user's changed");
+}
+
+#[test]
+fn each_of_ten_thousand_conflicts_is_listed() {
+    const FILES: usize = 10_000;
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let all = |text: &str| {
+        let file = |at: usize| format!("M 100644 inline {}/{at}\ndata 2\n{text}\n", at % 100);
+        (0..FILES).map(file).collect::<Vec<String>>().concat()
+    };
+    let commit = |branch: &str, from: &str, files: &str| {
+        let by = "committer Test <test@example.invalid> 1700000000 +0000";
+        format!("commit refs/heads/{branch}\n{by}\ndata 1\nx\nfrom refs/heads/{from}\n{files}")
+    };
+    let sides = [("base", "main", all("1")), ("one", "base", all("2")), ("two", "base", all("3"))];
+    let mut stream = sides.map(|(branch, from, files)| commit(branch, from, &files)).concat();
+    stream.push_str(&commit("aside", "base", "M 100644 inline a\ndata 2\n2\n"));
+    let mut git = command(&fixture.project(), &["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn().unwrap();
+    git.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
+    assert!(git.wait().unwrap().success());
+    let [one, two, aside] = ["one", "two", "aside"].map(|name| fixture.tip(name));
+    let (repo, before) = (fixture.repo(), fixture.users_state());
+    let Merge::Conflict { files, .. } = repo.merging().merge(&one, &two).unwrap() else { panic!("no conflict") };
+    assert_eq!(files.len(), FILES);
+    assert!(files.iter().all(|file| file.kind == "contents"));
+    assert!(fixture.users_state() == before, "something of the user's changed");
+    // The control: all of these changes are merged into a side that has changed another file.
+    let Merge::Clean { tree } = repo.merging().merge(&aside, &two).unwrap() else { panic!("a conflict") };
+    assert_eq!(fixture.git(&["diff", "--name-only", two.as_str(), tree.as_str()]), "a");
 }
 
 #[test]

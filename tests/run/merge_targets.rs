@@ -207,6 +207,7 @@ fn a_finished_parent_waits_for_its_children() -> Outcome {
     let (world, played) = grow(&script, |_| {}, &FAMILY)?;
     played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
     played.require_told("p", &["You finished before agents that you spawned", "b (write b): merged", ": b.txt"])?;
+    // The control: the parent finishes twice, and is held up only while a child works: the second time it is merged.
     let waited = played.pick(|event| matches!(event, Event::HandOverWaiting { .. }).then_some(()));
     if waited.len() == 1 && world.merged(&played.report, "b.txt")? == "b" { Ok(()) } else { fail(played.story()) }
 }

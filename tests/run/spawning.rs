@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::waits::{LEAD, world};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, at, case, done, fail, plan_input, require_gone, runtime, says, seconds,
+    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, require_gone, runtime, says, seconds,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -210,19 +210,25 @@ fn until_there_is(name: &str) -> String {
     format!("until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/{name}\"; do sleep 0.05; done")
 }
 
-/// An agent is ended while the work of its child is merged into its branch: the merge comes to its end, and what it
-/// made is kept.
-fn a_parent_is_ended_while_its_child_merges() -> Outcome {
+/// Plays a parent to whose branch the work of its child is being merged while it is ended, or waited for.
+fn while_its_child_merges(is_ended: bool) -> Result<(World, Played), Failed> {
     let world = world()?;
     let ends = json!({"command": until_there_is("end")});
+    let third = Rule::task("T1").turn(3);
+    let third = if is_ended {
+        third.call("terminate_agent", &json!({"agent_id": "lead_below"}))
+    } else {
+        wait(third, &["lead_below"])
+    };
     let script = Script::default()
         .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
         .rule(Rule::task("T1").turn(2).call("run_shell_command", &ends))
-        .rule(Rule::task("T1").turn(3).call("terminate_agent", &json!({"agent_id": "lead_below"})))
+        .rule(third)
         .rule(writes(Rule::task("T1").turn(4), "one.txt"))
         .rule(done("T1"))
         .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Write three"})))
         .rule(wait(Rule::task("lead_below").turn(2), &["write_three"]))
+        .rule(done("lead_below"))
         .rule(writes(Rule::task("write_three").turn(1), "three.txt"))
         .rule(done("write_three"));
     let check = format!("test ! -e three.txt || {}", until_there_is("go"));
@@ -232,11 +238,19 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
         let mut state = run.watch();
         state.wait_for(|state| state.merges.current().is_some_and(|task| task.as_str() == "write_three")).await?;
         world.repository.write(".git/objects/end", "")?;
-        state.wait_for(|state| state.task(&"lead_below".into()).is_some_and(TaskRecord::is_stopping)).await?;
+        if is_ended {
+            state.wait_for(|state| state.task(&"lead_below".into()).is_some_and(TaskRecord::is_stopping)).await?;
+        }
         world.repository.write(".git/objects/go", "")?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
-    let played = Played::of(coordinator, report)?;
+    Ok((world, Played::of(coordinator, report)?))
+}
+
+/// An agent is ended while the work of its child is merged into its branch: the merge comes to its end, and what it
+/// made is kept.
+fn a_parent_is_ended_while_its_child_merges() -> Outcome {
+    let (world, played) = while_its_child_merges(true)?;
     played.require(0, &[("T1", Merged), ("lead_below", Cancelled), ("write_three", Merged)])?;
     let asked = played.first(|event| matches!(event, Event::StopRequested { .. }))?;
     let merged = played.first(|event| matches!(event, Event::TaskMerged { .. }))?;
@@ -245,7 +259,13 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
     let is_kept = world.repository.show(&branch, "three.txt")? == "1";
     let is_left_out = world.merged(&played.report, "three.txt").is_err();
     let is_in_order = [asked, merged, cancelled].is_sorted();
-    if is_in_order && is_kept && is_left_out { Ok(()) } else { fail(played.story()) }
+    if !is_in_order || !is_kept || !is_left_out {
+        return fail(played.story());
+    }
+    // The control: the same work is in the result if the parent is waited for instead.
+    let (world, played) = while_its_child_merges(false)?;
+    played.require(0, &[("T1", Merged), ("lead_below", Merged), ("write_three", Merged)])?;
+    if world.merged(&played.report, "three.txt")? == "1" { Ok(()) } else { fail(played.story()) }
 }
 
 /// The child was ended before it had committed its file, and its worktree is gone.

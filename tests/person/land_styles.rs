@@ -41,6 +41,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land_styles::a_landing_signs_by_gpg", || signs_by(sign_by_gpg)).needs(GPG),
         case("land_styles::a_landing_signs_by_a_certificate", || signs_by(sign_by_certificate)).needs(GPGSM),
         case("land_styles::what_cannot_be_signed_does_not_land", what_cannot_be_signed_does_not_land),
+        case("land_styles::a_key_with_a_passphrase_is_not_waited_for", a_key_with_a_passphrase_is_not_waited_for)
+            .needs(SSH_KEYGEN),
         case("land_styles::a_repositorys_signing_program_is_not_run", a_repositorys_signing_program_is_not_run),
     ]
 }
@@ -220,6 +222,11 @@ fn the_identity_is_that_of_git_commit() -> Outcome {
     dressed(world.orchestrate(&["land", "--squash"])).run()?.exits(0)?;
     let format = "--format=%an|%ae|%ai|%cn|%ce|%(trailers:key=none)%cd";
     let log = world.repository.git(&["log", "-2", format, "--date=format:%z", "main"])?;
+    // The control: the same question about an agent's commit has another answer.
+    let of_agent = world.repository.git(&["log", "-1", format, "--date=format:%z", "--branches=orchestrate/*/T1"])?;
+    if of_agent.is_empty() || log.lines().any(|line| line == of_agent) {
+        return fail(format!("{of_agent}\n{log}"));
+    }
     match log.lines().collect::<Vec<_>>().as_slice() {
         [landed, mine] if landed == mine && mine.ends_with("by@variable.invalid|+0300") => Ok(()),
         other => fail(format!("{other:?}")),
@@ -358,8 +365,29 @@ fn what_cannot_be_signed_does_not_land() -> Outcome {
     let before = world.repository.fingerprint()?;
     says(&world.types(&["land", "--squash"], 2)?, &["failed to sign the commit of the landing", "nothing has landed"])?;
     before.require_same(&world.repository.fingerprint()?)?;
+    // The control: the same landing goes through where nothing is to be signed.
     world.repository.git(&["config", "commit.gpgSign", "false"])?;
-    world.types(&["land", "--squash"], 0).map(drop)
+    world.types(&["land", "--squash"], 0)?;
+    same(&world.repository.show("main", "one")?, "1")
+}
+
+/// The landing has no terminal on which a passphrase could be typed, and the program that is to ask for it fails.
+fn a_key_with_a_passphrase_is_not_waited_for() -> Outcome {
+    let world = ended(&[])?;
+    sign_by_ssh(&world)?;
+    let changes_passphrase = |old: &str, new: &str| -> Outcome {
+        let typed = ["-q", "-p", "-P", old, "-N", new, "-f", &world.file("key")];
+        world.home.command("ssh-keygen", world.repository.path(), &typed).run()?.exits(0).map(drop)
+    };
+    changes_passphrase("", "of the user")?;
+    let before = world.repository.fingerprint()?;
+    let refused = world.orchestrate(&["land", "--squash"]).env("SSH_ASKPASS", "false").run()?.exits(2)?;
+    says(&refused, &["failed to sign the commit of the landing", "nothing has landed"])?;
+    before.require_same(&world.repository.fingerprint()?)?;
+    // The control: the same key signs once it needs no passphrase.
+    changes_passphrase("of the user", "")?;
+    world.types(&["land", "--squash"], 0)?;
+    if verified(&world, "main")? { Ok(()) } else { fail("the landing is not signed") }
 }
 
 fn a_repositorys_signing_program_is_not_run() -> Outcome {
@@ -439,7 +467,10 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
     let before = world.repository.git(&["rev-parse", "main"])?;
     let refused = world.types(&["land", "--squash", "--hooks"], 3)?;
     says(&refused, &["failed to run the hook commit-msg: it ended with exit code 3", "no such ticket"])?;
-    same(&world.repository.git(&["rev-parse", "main"])?, &before)
+    same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+    // The control: the same landing goes through where the hooks are not asked for, and names those that were not run.
+    says(&world.types(&["land", "--squash"], 0)?, &["hooks not run: prepare-commit-msg, commit-msg, post-merge ("])?;
+    same(&world.repository.show("main", "one")?, "1")
 }
 
 /// The branch is checked out in another worktree than the one in which `land` is typed.

@@ -150,7 +150,7 @@ const GIT: &[Attack] = &[
     attack("G20", "files that no commit has when a worktree is cleaned", &[Case("land::cleaning_keeps_what_git_ignores_until_told"), Unit("crates/git/tests/it/worktree.rs", "only_kept_work_is_removed")]),
     attack("G21", "a parent that ends while its child works", &[Case("spawning::a_parent_is_ended_while_its_child_merges"), Case("merge_targets::a_finished_parent_waits_for_its_children")]),
     attack("G22", "identities, signatures with a passphrase, and hooks that are required", &[Case("land_styles::the_identity_is_that_of_git_commit"), Case("land_styles::what_cannot_be_signed_does_not_land"), Case("land_styles::a_key_with_a_passphrase_is_not_waited_for"), Case("land_styles::hooks_run_as_gits_own_on_request")]),
-    attack("G23", "names that git or a shell takes for something else", &[Unit("crates/core/src/ids.rs", "branch_components_are_plain_where_git_allows_it"), Unit("crates/core/src/ids.rs", "ids_that_would_confuse_are_refused"), Unit("crates/core/src/child_id.rs", "every_title_yields_a_valid_id")]),
+    attack("G23", "names that git or a shell takes for something else", &[Unit("crates/core/src/ids.rs", "branch_components_are_plain_where_git_allows_it"), Unit("crates/git/tests/it/refs.rs", "each_id_has_a_branch_that_git_takes"), Unit("crates/core/src/ids.rs", "ids_that_would_confuse_are_refused"), Unit("crates/core/src/child_id.rs", "every_title_yields_a_valid_id")]),
     attack("G24", "`git init` within the worktree, whose files would be lost", &[NESTED, Row("git: attack::a_nested_repository_runs_nothing_and_loses_nothing")]),
 ];
 

@@ -217,6 +217,10 @@ mod tests {
             ("a..b", "a%2E.b"),
             ("50%", "50%25"),
             ("é", "%C3%A9"),
+            ("a b", "a%20b"),
+            ("🦀", "%F0%9F%A6%80"),
+            // The control: an id that looks like the encoded form of another one has a branch of its own.
+            ("a%2Fb", "a%252Fb"),
         ];
         for (id, expected) in table {
             assert_eq!(TaskId::from(id).branch_component(), expected);
@@ -230,7 +234,13 @@ mod tests {
             assert!(TaskId::refusal(id).is_some(), "{id}");
         }
         assert!(TaskId::refusal(&"a".repeat(65)).is_some());
-        assert_eq!(TaskId::refusal("US-001"), None);
+        assert!(TaskId::refusal(&"a".repeat(300)).is_some());
+        assert_eq!(TaskId::key("Setup"), TaskId::key("sETUP"));
+        // The control: ids that differ from these only in what confuses are taken.
+        for id in ["US-001", "integrations", "r-abc12", "a_b", "x-", "ab", "ᄀ", &"a".repeat(64)] {
+            assert_eq!(TaskId::refusal(id), None, "{id}");
+        }
+        assert_ne!(TaskId::key("Setup"), TaskId::key("Setups"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use orchestrate_journal::{Batch, Blob};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::texts::prompts::{EVIDENCE_BYTES, cut, listed};
 use crate::worker::end_facts::after_rounds;
 use crate::worker::faulty_work::with_failing_lines;
 
@@ -48,7 +48,7 @@ async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<Stri
     Ok(match evidence {
         Evidence::Conflict(files) => {
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
-            context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))])
+            context.prompts.render_around("conflict", &[], &[("files", &listed(&files, "\n"))])
         }
         Evidence::Check { command, result } => {
             let output = cut(context.blob_text(result.output.clone()).await?.trim(), EVIDENCE_BYTES);
@@ -69,7 +69,7 @@ async fn give_up_message(
     let what = match evidence {
         Evidence::Conflict(files) => {
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
-            format!("conflicts in {}", files.join(", "))
+            format!("conflicts in {}", listed(&files, ", "))
         }
         Evidence::Check { command, result: VerifyResult { exit, .. } } => {
             format!("`{command}` on the merged tree: {exit}")

@@ -34,8 +34,8 @@ const SHIPPED: [(&str, &str); 19] = [
     ("children_ended", include_str!("../../../../prompts/system/children_ended.md")),
 ];
 
-/// How much of a check's output is returned to an agent: enough to fix the failure, within a context of 16,000
-/// tokens.
+/// How much of a check's output, or of a list of files, is returned to an agent: enough to fix the failure, within a
+/// context of 16,000 tokens.
 pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 
 /// The maximum size of a project's text in bytes: far more than fits into any context, and small enough to be part of
@@ -152,6 +152,22 @@ pub(crate) fn cut(text: &str, bytes: usize) -> String {
     format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
 }
 
+/// Lists files, as many as are returned to an agent, and says how many more there are: a merge may conflict in
+/// thousands.
+pub(crate) fn listed(files: &[String], between: &str) -> String {
+    let mut text = String::new();
+    for (at, file) in files.iter().enumerate() {
+        if at > 0 {
+            if text.len() + between.len() + file.len() > EVIDENCE_BYTES {
+                return format!("{text}{between}and {} more", files.len() - at);
+            }
+            text.push_str(between);
+        }
+        text.push_str(file);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +194,21 @@ mod tests {
         let text = "é".repeat(100);
         let short = cut(&text, 21);
         assert_eq!(short, format!("{}\n[… {} bytes left out …]\n{}", "é".repeat(6), 180, "é".repeat(4)));
+    }
+
+    #[test]
+    fn of_thousands_of_files_as_many_are_listed_as_fit() {
+        let files: Vec<String> = (0..10_000).map(|number| format!("src/file-{number}.rs (contents)")).collect();
+        for between in ["\n", ", "] {
+            let text = listed(&files, between);
+            let (names, more) = text.rsplit_once(&format!("{between}and ")).unwrap();
+            let shown = names.split(between).count();
+            assert_eq!(more, format!("{} more", files.len() - shown));
+            assert!(names.len() <= EVIDENCE_BYTES && shown > 100, "{shown}");
+            // The control: as many files as fit are listed whole.
+            assert_eq!(listed(files.get(..shown).unwrap(), between), names);
+        }
+        assert_eq!(listed(&[], ", "), "");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use orchestrate_core::{AfterFault, Oid, TaskRecord, UnverifiedClaim, failing_lin
 use crate::error::CoordinatorError;
 use crate::link::requests::Facts;
 use crate::merge::checks::CheckResult;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::texts::prompts::{EVIDENCE_BYTES, cut, listed};
 use crate::worker::end_facts::after_rounds;
 use crate::worker::failing;
 use crate::worker::workplace::Workplace;
@@ -36,7 +36,7 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
     }
     Some(format!(
         "it conflicts in {}, which is not text, and its role has none of `{}` to resolve that; {}",
-        binary.join(", "),
+        listed(binary, ", "),
         assignment.tools.deleting().collect::<Vec<_>>().join("`, `"),
         kept(workplace)
     ))
@@ -65,14 +65,14 @@ pub(super) async fn send_back_conflict(
     ];
     let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
     if !goes_back(workplace, record, ReturnCause::Conflict) {
-        let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
+        let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", listed(files, ", "))).collect();
         let message = format!("{}; {}", left.join("; "), kept(workplace));
         let conflicted = Event::TaskConflicted { task, cause: ReturnCause::Conflict, message };
         workplace.link.record(vec![conflicted]).await?;
         return Ok(false);
     }
-    let texts =
-        kinds.map(|(prompt, _, files)| assignment.prompts.render_around(prompt, &[], &[("files", &files.join("\n"))]));
+    let texts = kinds
+        .map(|(prompt, _, files)| assignment.prompts.render_around(prompt, &[], &[("files", &listed(files, "\n"))]));
     let text = texts.collect::<Vec<_>>().join("\n");
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
     workplace.link.record(Facts::naming(text.into_bytes(), returned)).await?;

@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted", a_command_dies),
         case("kill::a_command_that_was_interrupted_names_what_it_changed", an_interrupted_command_names_changes),
         case("kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again", a_command_of_the_plan_runs_again),
-        case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand),
+        case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand_is_made_again),
         case("kill::a_half_written_file_is_not_committed", a_half_written_file_is_not_committed),
         case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
         case("kill::a_deletion_that_was_interrupted_is_a_recorded_one", an_interrupted_deletion),
@@ -148,11 +148,20 @@ fn meanwhile(happens: impl FnOnce(&Scene) -> Outcome) -> Outcome {
 }
 
 /// Work that was not committed is lost with the folder, so the files are not compared, only the report.
-fn a_worktree_deleted_by_hand() -> Outcome {
+fn a_worktree_deleted_by_hand_is_made_again() -> Outcome {
     let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
-    std::fs::remove_dir_all(scene.worktree("T2")?)?;
+    let place = scene.worktree("T2")?;
+    std::fs::remove_dir_all(&place)?;
+    // The control: nobody else makes it again, so what works in it fails until the run is resumed.
+    let is_usable = || scene.world.repository.git(&["-C", &place.display().to_string(), "status"]).is_ok();
+    if is_usable() {
+        return fail("the worktree is there although it was deleted");
+    }
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
+    if !is_usable() {
+        return fail("the worktree was not made again");
+    }
     scene.require_untouched()?;
     reference.require_same_report(&scene, &ran.stdout)
 }

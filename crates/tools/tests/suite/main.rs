@@ -232,8 +232,7 @@ fn unconfined_trials() -> Vec<Trial> {
             a_page_of_documentation_has_its_parts the_chosen_service_searches
             the_models_endpoint_searches a_denied_host_is_left_out_of_what_is_found
             a_search_of_a_service_that_is_another_one_fails questions_and_repositories_are_found
-            the_documentation_of_a_library_is_found the_project_says_where_a_library_is
-            only_a_projects_own_registries_are_asked_about;
+            the_documentation_of_a_library_is_found the_project_says_where_a_library_is only_a_projects_own_registries_are_asked_about;
         wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
     }
 }

@@ -39,7 +39,7 @@ fn a_bare_repository_is_refused() -> Outcome {
     let clone = world.file("clone");
     world.repository.git(&["clone", "-q", &bare, &clone])?;
     let checks = |place: &str| world.home.orchestrate(Path::new(place), &["check", &world.file("plan.md")]).run();
-    require_words(&checks(&bare)?.exits(2)?.stderr, &["it is bare"])?;
+    require_words(&checks(&bare)?.exits(2)?.stdout, &["it is bare"])?;
     checks(&clone)?.exits(0).map(drop)
 }
 

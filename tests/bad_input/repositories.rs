@@ -38,6 +38,9 @@ fn a_bare_repository_is_refused() -> Outcome {
     // The control: the same plan could be run in the clone that is asked for.
     let clone = world.file("clone");
     world.repository.git(&["clone", "-q", &bare, &clone])?;
+    for (key, value) in [("user.name", "Test"), ("user.email", "test@example.com")] {
+        world.repository.git(&["-C", &clone, "config", key, value])?;
+    }
     let checks = |place: &str| world.home.orchestrate(Path::new(place), &["check", &world.file("plan.md")]).run();
     require_words(&checks(&bare)?.exits(2)?.stdout, &["it is bare"])?;
     checks(&clone)?.exits(0).map(drop)

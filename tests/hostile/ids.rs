@@ -11,7 +11,7 @@ use libtest_mimic::Failed;
 
 use super::named;
 use super::suites::Suite;
-use super::table::{PLAIN, Table, attack_of, row_of};
+use super::table::{NO_CONTROL, PLAIN, Table, attack_of, row_of};
 use super::who::Who;
 use crate::support::{Outcome, fail};
 use Shown::{Case, Row, Unit};
@@ -347,36 +347,39 @@ fn lacking_of(attack: &Attack, table: &Table, suites: &[Suite]) -> Vec<String> {
             Some(_) => {}
         }
     }
+    if lacking.is_empty() && !has_control(attack, table, suites) {
+        lacking.push(format!("{}: no test of it has a control", attack.id));
+    }
     lacking
+}
+
+/// Reports whether at least one test of an attack shows that it would notice.
+fn has_control(attack: &Attack, table: &Table, suites: &[Suite]) -> bool {
+    let mut rows = attack.shown.iter().flat_map(|shown| shown.rows(suites));
+    rows.any(|row| ![PLAIN, NO_CONTROL].contains(&table.control_of(&row)))
 }
 
 /// Renders the ids, each with the attempts of its rows and the controls that these have.
 pub(super) fn rendered(table: &Table, suites: &[Suite]) -> String {
     let mut text = format!("{:<4} {:<75} {:<24} CONTROLS\n", "ID", "ATTACK", "ATTEMPTS");
-    let mut only_plain = 0;
     for attack in all() {
-        let (line, controls) = rendered_of(attack, table, suites);
-        text.push_str(&line);
-        only_plain += usize::from(controls.keys().all(|control| *control == PLAIN));
+        text.push_str(&rendered_of(attack, table, suites));
     }
     text.push_str(&format!(
         "\nThe control of an attack `trips` beside it or is `in the test`. The test of a `decision` asks for\n\
-         what is allowed, too. A `{PLAIN}` has no control but what it asserts itself:\n\
-         {only_plain} of {} ids have only such tests.\n",
-        all().count()
+         what is allowed, too. A `{PLAIN}` has no control but what it asserts itself; every id has another one.\n"
     ));
     text
 }
 
-/// Renders an id, and returns how many of its rows have which control.
-fn rendered_of(attack: &Attack, table: &Table, suites: &[Suite]) -> (String, BTreeMap<&'static str, usize>) {
+/// Renders an id, with how many of its rows have which control.
+fn rendered_of(attack: &Attack, table: &Table, suites: &[Suite]) -> String {
     let (mut ends, mut controls) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
     for row in attack.shown.iter().flat_map(|shown| shown.rows(suites)) {
         table.cells(&row).for_each(|end| *ends.entry(end).or_default() += 1);
         *controls.entry(table.control_of(&row)).or_default() += 1;
     }
-    let line = format!("{:<4} {:<75} {:<24} {}\n", attack.id, attack.what, counted(&ends), counted(&controls));
-    (line, controls)
+    format!("{:<4} {:<75} {:<24} {}\n", attack.id, attack.what, counted(&ends), counted(&controls))
 }
 
 fn counted(counts: &BTreeMap<&str, usize>) -> String {
@@ -406,6 +409,7 @@ pub(super) fn what_ids_lack_is_told() -> Outcome {
     table.find_controls(&suites)?;
     let lacking: Vec<String> = samples.iter().flat_map(|sample| lacking_of(sample, &table, &suites)).collect();
     let expected = [
+        "X1: no test of it has a control",
         "X2: `core: ids::tests::not_run` was not run",
         "X3: no test program has Unit(\"crates/core/src/ids.rs\", \"absent\")",
         "X3: no test program has Row(\"core: attack::absent\")",
@@ -413,7 +417,7 @@ pub(super) fn what_ids_lack_is_told() -> Outcome {
         "X4: Unit(\"crates/core/src/ids.rs\", \"twice\") is several tests",
     ];
     let [sample, ..] = &samples;
-    let line = rendered_of(sample, &table, &suites).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = rendered_of(sample, &table, &suites).split_whitespace().collect::<Vec<_>>().join(" ");
     let is_told = lacking == expected && line == "X1 held 2 holds 1 none, 1 plain test";
     if is_told { Ok(()) } else { fail(format!("{line}\n{}", lacking.join("\n"))) }
 }

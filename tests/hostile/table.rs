@@ -71,7 +71,7 @@ const COLUMNS: [(Who, Tier, &str); 6] = [
 /// Shown where an attack was not to be tried.
 const NO_CELL: &str = "-";
 /// Shown for an attack without a control: nothing proves that it is one.
-const NO_CONTROL: &str = "none";
+pub(super) const NO_CONTROL: &str = "none";
 /// Shown for a question to the policy: see [`Row::is_decision`].
 const DECISION: &str = "decision";
 /// Shown for a test elsewhere: see [`Row::is_plain`].

@@ -66,6 +66,8 @@ const PREFIXES: [&str; 3] = ["PREFIX", "npm_config_prefix", "NPM_CONFIG_PREFIX"]
 const BELOW_PREFIX: &str = "etc/npmrc";
 /// That file where a distribution has its own place for it.
 const OF_DISTRIBUTION: &str = "/etc/npmrc";
+/// The registries that npm, pnpm and yarn ask without any setting.
+const PUBLIC: [&str; 2] = ["https://registry.npmjs.org", "https://registry.yarnpkg.com"];
 /// The variable that names the folder of the user's settings.
 const FOLDER_OF_SETTINGS: &str = "XDG_CONFIG_HOME";
 /// That folder, if the variable is not set.
@@ -98,8 +100,7 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
     found.extend(
         of_machine.filter_map(|(path, readers)| setting_of_file(Path::new(path), path.to_owned(), readers, false)),
     );
-    let of_distribution = global_setting_of_npm(Path::new(OF_DISTRIBUTION), true);
-    let of_distribution = of_distribution.and_then(|setting| withheld_unless_known(setting, &found));
+    let of_distribution = global_setting_of_npm(Path::new(OF_DISTRIBUTION), false, &found);
     found.extend(of_distribution);
     let cargo = RustHomes::of_user();
     if let Some((path, bytes)) = cargo.any_cargo_config() {
@@ -157,38 +158,64 @@ fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<
         let bytes = std::fs::read(path).unwrap_or_default();
         found.extend(setting(place, readers, &String::from_utf8_lossy(&bytes), ""));
     }
-    found.extend(global_settings_of_npm(home, variable));
+    let of_all_users = global_settings_of_npm(home, variable, &found);
+    found.extend(of_all_users);
     found
 }
 
-/// Returns what npm's settings for all users name, wherever the user's npm looks for them.
-fn global_settings_of_npm(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<RegistrySetting> {
+/// Returns what npm's settings for all users name, wherever the user's npm looks for them, beside the user's own.
+fn global_settings_of_npm(
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    own: &[RegistrySetting],
+) -> Vec<RegistrySetting> {
     let of_node = prefix_of_node(variable).map(|prefix| prefix.join(BELOW_PREFIX));
     let of_user = std::fs::read_to_string(home.join(".npmrc")).unwrap_or_default();
     let named = GLOBAL_FILES.into_iter().filter_map(variable).map(PathBuf::from);
     let prefixes = PREFIXES.into_iter().filter_map(variable).map(PathBuf::from).chain(prefix_in(&of_user, home));
     let all = of_node.clone().into_iter().chain(named).chain(prefixes.map(|prefix| prefix.join(BELOW_PREFIX)));
-    // What is no absolute path depends on where npm is started. A pipe would be waited for.
+    // A relative path depends on where npm is started. A pipe would be waited for.
     let files: BTreeSet<PathBuf> = all.filter(|path| path.is_absolute() && path.is_file()).collect();
     let is_read = |path: &PathBuf| {
-        // No job is given the variables, but the folders of the system.
+        // A job sees the folders of the system, but is given none of these variables.
         of_node.as_ref() == Some(path) && path.canonicalize().is_ok_and(|real| is_shown_to_all(&real))
     };
     let found = files.into_iter().map(|path| (is_read(&path), path));
-    found.filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read)).collect()
+    found.filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read, own)).collect()
 }
 
-/// Reads npm's settings for all users, which a job reads, too, or not.
-fn global_setting_of_npm(path: &Path, is_read: bool) -> Option<RegistrySetting> {
+/// Reads npm's settings for all users, which a job reads, too, or not. What it does not read is missing only where the
+/// user's own settings do not take its place.
+fn global_setting_of_npm(path: &Path, is_read: bool, own: &[RegistrySetting]) -> Option<RegistrySetting> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    setting(path.to_string_lossy().into_owned(), NPM, &text, if is_read { &text } else { "" })
+    let found = setting(path.to_string_lossy().into_owned(), NPM, &text, &text)?;
+    if is_read {
+        return Some(found);
+    }
+    let is_missing = |line: &String| !is_public(line) && !own.iter().any(|setting| replaces(setting, line));
+    let withheld = RegistrySetting { is_given: false, lines: Vec::new(), ..found.clone() };
+    found.lines.iter().any(is_missing).then_some(withheld)
 }
 
-/// Returns a setting as one that no job is given, unless a job is given another one that names the same.
-fn withheld_unless_known(setting: RegistrySetting, found: &[RegistrySetting]) -> Option<RegistrySetting> {
-    let is_known = found.iter().any(|known| known.is_given && known.lines == setting.lines);
-    (!is_known).then_some(RegistrySetting { is_given: false, lines: Vec::new(), ..setting })
+/// Reports whether a job is given a setting that npm follows in the place of a line of its settings for all users.
+fn replaces(setting: &RegistrySetting, line: &str) -> bool {
+    let key = key_of(line);
+    // Other managers read files of their own as well, and npm none of them.
+    let is_given = setting.is_given && setting.readers == NPM;
+    let is_variable = setting.place.eq_ignore_ascii_case("npm_config_registry") && key == "registry";
+    is_given && (is_variable || setting.lines.iter().any(|own| key_of(own) == key))
+}
+
+/// Reports whether a line of npm's settings names a registry that is asked without it.
+fn is_public(line: &str) -> bool {
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim().trim_matches(['"', '\'']));
+    PUBLIC.contains(&value.trim_end_matches('/'))
+}
+
+/// Returns the key of a line of npm's settings.
+fn key_of(line: &str) -> &str {
+    line.split('=').next().unwrap_or_default().trim().trim_matches(['"', '\''])
 }
 
 /// Returns the folder in which the user's node is installed, by its real path.
@@ -359,12 +386,40 @@ mod tests {
         let expected = |name: &str| (home.join(name).to_string_lossy().into_owned(), NPM, false);
         assert_eq!(found(&all), ["named", "opt/etc/npmrc", "own/etc/npmrc"].map(expected));
         assert_eq!(found(&|_| None), [expected("own/etc/npmrc")]);
-        // Administrators also write the same into each place.
-        let twice = global_setting_of_npm(&home.join("named"), true).unwrap();
-        let withheld = RegistrySetting { is_given: false, lines: Vec::new(), ..twice.clone() };
-        let beside_withheld = withheld_unless_known(twice.clone(), std::slice::from_ref(&withheld));
-        assert_eq!(beside_withheld, Some(withheld));
-        assert_eq!(withheld_unless_known(twice.clone(), &[twice]), None);
+    }
+
+    #[test]
+    fn settings_for_all_users_are_not_missing_where_the_users_own_take_their_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("npmrc");
+        let of_user = |place: &str, readers, is_given, line: &str| RegistrySetting {
+            place: place.to_owned(),
+            readers,
+            is_given,
+            lines: vec![line.to_owned()],
+        };
+        let own = "registry = https://own.example/";
+        let table = [
+            ("registry=https://a.example/\n", of_user("~/.npmrc", NPM, true, own), true),
+            ("registry=https://a.example/\n", of_user("NPM_CONFIG_REGISTRY", NPM, true, "https://own.example/"), true),
+            (
+                "registry=https://a.example/\n@b:registry=https://b.example/\n",
+                of_user("~/.npmrc", NPM, true, own),
+                false,
+            ),
+            // No job is given the first of these, and npm does not read the second.
+            ("registry=https://a.example/\n", of_user("~/.npmrc", NPM, false, own), false),
+            ("registry=https://a.example/\n", of_user("~/.config/pnpm/rc", PNPM, true, own), false),
+            ("registry=\"https://registry.npmjs.org/\"\n", of_user("~/.npmrc", NPM, false, own), true),
+        ];
+        for (text, of_user, is_replaced) in table {
+            std::fs::write(&file, text).unwrap();
+            let missing = global_setting_of_npm(&file, false, std::slice::from_ref(&of_user));
+            assert_eq!(missing.is_none(), is_replaced, "{text}: {of_user:?}");
+            assert!(missing.is_none_or(|missing| !missing.is_given && missing.lines.is_empty()));
+            // The control: what a job reads is known, whatever else is set.
+            assert!(global_setting_of_npm(&file, true, &[of_user]).is_some_and(|read| read.is_given));
+        }
     }
 
     #[test]

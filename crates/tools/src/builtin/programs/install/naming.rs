@@ -130,7 +130,7 @@ pub(super) fn said(text: &str, format: Format) -> Said {
 fn address(text: &str) -> Result<WebUrl, Obstacle> {
     let authority = text.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
     match WebUrl::parse(text) {
-        Ok(url) if !text.contains("${") => Ok(url),
+        Ok(url) if !text.contains('{') => Ok(url),
         _ if authority.contains('@') => Err(Obstacle::Login),
         _ => Err(Obstacle::Unclear),
     }
@@ -194,7 +194,13 @@ fn read_options(line: &str, said: &mut Said) {
         match option {
             PipOption::Include => said.includes.push(value.to_owned()),
             PipOption::Index | PipOption::ExtraIndex | PipOption::NoIndex => {
-                said.take(value, *option == PipOption::ExtraIndex);
+                let is_extra = *option == PipOption::ExtraIndex;
+                // As tox has it.
+                if value.starts_with(PASSED_ON) {
+                    read_index(value, is_extra, said);
+                } else {
+                    said.take(value, is_extra);
+                }
             }
         }
     }
@@ -313,13 +319,20 @@ fn read_variable(name: &str, value: &str, said: &mut Said) {
     // tox has a condition before the name.
     let name = name.trim().rsplit([' ', ':']).next().unwrap_or_default();
     let Some((_, is_extra)) = VARIABLES.iter().find(|(known, _)| *known == name) else { return };
-    for word in value.split_whitespace().map(|word| word.trim_matches(['"', '\'', ','])) {
-        let passed_on = word.strip_prefix("{env:").and_then(|rest| rest.split(['}', ':']).next());
-        match web_part(word) {
-            Some(url) => said.take(url.strip_suffix('}').unwrap_or(url), *is_extra),
-            None if word.is_empty() || passed_on.is_some_and(is_variable) => {}
-            None => said.obstacles.push(Obstacle::Unclear),
-        }
+    let words = value.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',']));
+    words.for_each(|word| read_index(word, *is_extra, said));
+}
+
+/// How tox and hatch begin what stands for a variable of the user's.
+const PASSED_ON: &str = "{env:";
+
+/// Reads the address of an index, which may have a name, or be what is asked if the user has set no variable.
+fn read_index(word: &str, is_extra: bool, said: &mut Said) {
+    let passed_on = word.strip_prefix(PASSED_ON).and_then(|rest| rest.split(['}', ':']).next());
+    match web_part(word) {
+        Some(url) => said.take(url.trim_end_matches('}'), is_extra),
+        None if word.is_empty() || passed_on.is_some_and(is_variable) => {}
+        None => said.obstacles.push(Obstacle::Unclear),
     }
 }
 
@@ -525,6 +538,10 @@ mod tests {
             ),
             (Format::Tox, "[testenv]\nsetenv =\n    PIP_INDEX_URL = file:///a\n    A = file:///b\n", &[Unclear]),
             (Format::Tox, "[testenv]\ndeps = -r a.txt\npass_env = PIP_INDEX_URL\ncommands = sed -i file:///a\n", &[]),
+            (Format::Tox, "[testenv]\nsetenv = PIP_INDEX_URL = https://a.example/{env:PATH}/simple\n", &[Unclear]),
+            (Format::Tox, "[testenv]\ninstall_command = pip install -i {env:PIP_INDEX_URL} {packages}\n", &[]),
+            (Format::Tox, "[testenv]\ndeps = --index-url={env:PIP_INDEX_URL:https://a.example/}\n", &[]),
+            (Format::Tox, "[testenv]\ndeps = --extra-index-url={env:CORP}\n", &[Unclear]),
             (Format::Workspace, "registry: https://bob:pw@a.example/\n", &[Login]),
             (Format::Workspace, "registries:\n  default: ${REGISTRY}\n  '@a': *a\n", &[Unclear; 2]),
             (Format::Workspace, "catalog:\n  token: ^1.0.0\n  a: https://bob:pw@a.example/a.tgz\n", &[]),

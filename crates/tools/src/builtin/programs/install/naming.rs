@@ -337,7 +337,8 @@ fn read_index(word: &str, is_extra: bool, said: &mut Said) {
 }
 
 /// Reads the settings of tox that are about registries, as <https://tox.wiki/en/stable/config.html> says: variables
-/// and options of pip.
+/// and options of pip. An index that some of the environments ask beside another one is left out: the others have the
+/// same packages without it, as projects do that try the nightly builds of what they depend on.
 fn tox(text: &str) -> Said {
     let (mut key, mut said) = ("", Said::default());
     for line in text.lines() {
@@ -351,6 +352,7 @@ fn tox(text: &str) -> Said {
         if !goes_on {
             key = own.trim();
         }
+        let known = said.registries.len();
         match key {
             "setenv" | "set_env" => {
                 value.split_once('=').into_iter().for_each(|(name, value)| read_variable(name, value, &mut said));
@@ -366,8 +368,18 @@ fn tox(text: &str) -> Said {
             }
             _ => {}
         }
+        if has_condition(value) {
+            let added = said.registries.split_off(known);
+            said.registries.extend(added.into_iter().filter(|named| !named.is_extra));
+        }
     }
     said
+}
+
+/// Reports whether a line of tox holds for some of the environments alone, as `dev: NAME = value` does.
+fn has_condition(line: &str) -> bool {
+    let before = line.split_once(':').map_or("", |(before, _)| before.trim());
+    !before.is_empty() && !before.starts_with('-') && !before.contains('=') && !before.contains(" -")
 }
 
 /// Reads settings, one in a line.

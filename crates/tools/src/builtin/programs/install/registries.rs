@@ -448,8 +448,9 @@ mod tests {
             (
                 "tox.ini",
                 "[tox]\nindexserver =\n    default = https://a.example/\n[testenv]\nsetenv =\n    py39: \
-                 PIP_INDEX_URL = {env:PIP_INDEX_URL:https://b.example/}\n    HOME_PAGE = https://no.example/\n\
-                 deps =\n    --extra-index-url=https://c.example/\n\
+                 PIP_INDEX_URL = {env:PIP_INDEX_URL:https://b.example/}\n    HOME_PAGE = https://no.example/\n    \
+                 dev: PIP_EXTRA_INDEX_URL = https://no.example/nightly\n\
+                 deps =\n    --extra-index-url=https://c.example/\n    dev: --extra-index-url https://no.example/\n\
                  install_command = python -m pip install -i {env:PIP_INDEX_URL:https://d.example/} {opts}\n\
                  commands = curl -i https://no.example/\n",
                 &["https://a.example/", "https://b.example/", "https://c.example/", "https://d.example/"],

@@ -299,14 +299,40 @@ fn read_variables(key: &str, value: &toml::Value, said: &mut Said) {
             said.registries.extend(registries);
             said.obstacles.extend(obstacles);
         }
+        // Of tox.
+        toml::Value::String(text) if key == "deps" => read_options(text, said),
+        toml::Value::Array(words) if key == "install_command" => {
+            let words = words.iter().filter_map(toml::Value::as_str).skip_while(|word| !word.starts_with('-'));
+            read_options(&words.collect::<Vec<_>>().join(" "), said);
+        }
         toml::Value::String(text) => {
-            // Where hatch changes variables on a condition, it has the name and the value in one text.
-            let (name, value) = text.split_once('=').filter(|_| !is_variable(key)).unwrap_or((key, text.as_str()));
+            // Where hatch changes variables on a condition, it has the name and the value in one text. The same in a
+            // script or a command is for that alone.
+            let is_pair = matches!(key, "env-vars" | "value");
+            let (name, value) = text.split_once('=').filter(|_| is_pair).unwrap_or((key, text.as_str()));
             read_variable(name, value, said);
         }
         toml::Value::Array(values) => values.iter().for_each(|value| read_variables(key, value, said)),
-        toml::Value::Table(table) => table.iter().for_each(|(key, value)| read_variables(key, value, said)),
+        toml::Value::Table(table) => {
+            read_pair(key, table, said);
+            table.iter().for_each(|(key, value)| read_variables(key, value, said));
+        }
         _ => {}
+    }
+}
+
+/// Reads a table that is one variable: hatch has its name and value there, and tox what it passes on.
+fn read_pair(key: &str, table: &toml::Table, said: &mut Said) {
+    let text = |name: &str| table.get(name).and_then(toml::Value::as_str).unwrap_or_default();
+    if key == "env-vars" {
+        read_variable(text("key"), text("value"), said);
+    }
+    if is_variable(key) && table.contains_key("replace") {
+        match text("default") {
+            "" if is_variable(text("name")) => {}
+            "" => said.obstacles.push(Obstacle::Unclear),
+            default => read_variable(key, default, said),
+        }
     }
 }
 
@@ -546,6 +572,19 @@ mod tests {
             (
                 hatch,
                 "[envs.a.env-vars]\nUV_INDEX = \"{env:CORP}\"\nUV_INDEX_URL = \"{env:UV_INDEX_URL:}\"\n",
+                &[Unclear],
+            ),
+            (
+                hatch,
+                "[envs.a.scripts]\nb = \"UV_INDEX=corp uv pip install b\"\nc = [\"PIP_INDEX_URL=file:///a pip install c\"]\n\
+                 [envs.a]\ndescription = \"sets UV_INDEX=corp\"\n",
+                &[],
+            ),
+            (hatch, "[envs.a.overrides]\nenv.CI.env-vars = [{ key = \"UV_INDEX\", value = \"./a\" }]\n", &[Unclear]),
+            (
+                hatch,
+                "[envs]\na.PIP_INDEX_URL = { replace = \"env\", name = \"PIP_INDEX_URL\", default = \"\" }\n\
+                 b.PIP_INDEX_URL = { replace = \"env\", name = \"CORP\" }\n",
                 &[Unclear],
             ),
             (Format::Tox, "[testenv]\nsetenv =\n    PIP_INDEX_URL = file:///a\n    A = file:///b\n", &[Unclear]),

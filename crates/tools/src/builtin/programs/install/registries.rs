@@ -442,8 +442,11 @@ mod tests {
             ),
             (
                 "tox.toml",
-                "[env_run_base]\nset_env = { PIP_INDEX_URL = \"https://a.example/\", B = \"https://no.example/\" }\n",
-                &["https://a.example/"],
+                "[env_run_base]\ndeps = [\"pytest\", \"--extra-index-url=https://a.example/\"]\n\
+                 install_command = [\"python\", \"-m\", \"pip\", \"install\", \"-i\", \"https://b.example/\"]\n\
+                 set_env = { PIP_INDEX_URL = \"https://c.example/\", Z = \"https://no.example/\" }\n[env.a.set_env]\n\
+                 UV_INDEX = { replace = \"env\", name = \"CORP\", default = \"https://d.example/\" }\n",
+                &["https://a.example/", "https://b.example/", "https://c.example/", "https://d.example/"],
             ),
             (
                 "tox.ini",

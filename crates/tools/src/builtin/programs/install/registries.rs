@@ -47,9 +47,10 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    /// Returns where a registry has to be named for it.
-    fn place(self) -> &'static str {
+    /// Returns where a registry has to be named for it, which is asked beside another one or not.
+    fn place(self, is_extra: bool) -> &'static str {
         match self {
+            Reader::Pip | Reader::Other if is_extra => "as `--extra-index-url` in `requirements.txt`",
             Reader::Pip | Reader::Other => "as `--index-url` in `requirements.txt`",
             Reader::Uv => "as `[[tool.uv.index]]` in `pyproject.toml`",
             Reader::Npm | Reader::Yarn => "in `.npmrc`",
@@ -276,7 +277,7 @@ impl Found {
             !is_public(registry.url.host()) && !registry.is_for_others && !is_asked(&registry.url)
         };
         let replaced = self.registries.iter().find(is_replaced)?;
-        let place = readers.first().copied().unwrap_or(Reader::Other).place();
+        let place = readers.first().copied().unwrap_or(Reader::Other).place(replaced.is_extra);
         Some(format!(
             "`{}` names the registry {}, which the package manager that is run here does not read there; nothing was \
             installed, so that no other registry is asked in its place. Instead, name it {place} as well, or {}",
@@ -489,6 +490,13 @@ mod tests {
         let [tox, told] = [&[tox][..], &[tox, ("requirements.txt", index)]]
             .map(|files| look(files, Ecosystem::Python).refusal(&[Pip]).unwrap_or_default());
         assert!(tox.contains("`tox.ini` names the registry https://a.example/simple, which the package"), "{tox}");
+        assert_eq!(told, "");
+        // Named as the index, what is asked beside another one would replace it.
+        let extra = ("tox.ini", "[testenv]\nsetenv = PIP_EXTRA_INDEX_URL = https://a.example/simple\n");
+        let told = ("requirements.txt", "--extra-index-url https://a.example/simple\n");
+        let [extra, told] = [&[extra][..], &[extra, told]]
+            .map(|files| look(files, Ecosystem::Python).refusal(&[Pip]).unwrap_or_default());
+        assert!(extra.contains("name it as `--extra-index-url` in `requirements.txt` as well"), "{extra}");
         assert_eq!(told, "");
     }
 

@@ -464,11 +464,13 @@ fn workspace(text: &str) -> Said {
     said
 }
 
-/// Reads a word of YAML: an address, or a variable or an alias, which may stand for one.
+/// Reads a word of YAML: an address, or a variable or an alias, which may stand for one. A star before anything but a
+/// name belongs to a pattern of folders.
 fn read_word(word: &str, said: &mut Said) {
+    let is_alias = word.strip_prefix('*').is_some_and(|name| name.starts_with(char::is_alphanumeric));
     match web_part(word) {
         Some(url) => said.take(url.trim_end_matches('}'), false),
-        None if word.contains("${") || word.starts_with('*') => said.obstacles.push(Obstacle::Unclear),
+        None if word.contains("${") || is_alias => said.obstacles.push(Obstacle::Unclear),
         None => {}
     }
 }
@@ -595,6 +597,7 @@ mod tests {
             (Format::Tox, "[testenv]\ndeps = --extra-index-url={env:CORP}\n", &[Unclear]),
             (Format::Workspace, "registry: https://bob:pw@a.example/\n", &[Login]),
             (Format::Workspace, "registries:\n  default: ${REGISTRY}\n  '@a': *a\n", &[Unclear; 2]),
+            (Format::Workspace, "{ \"packages\": [\"*\", \"!**/test\", \"**\"] }\n", &[]),
             (Format::Workspace, "catalog:\n  token: ^1.0.0\n  a: https://bob:pw@a.example/a.tgz\n", &[]),
             (
                 uv,

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::cancel::Cancel;
 use crate::disk_usage::Accounts;
+#[cfg(feature = "async")]
 use crate::egress::ListenerSink;
 use crate::error::SandboxError;
 use crate::job::{Finished, Job, Network, View};

@@ -178,11 +178,13 @@ fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
     Ok(oid)
 }
 
-/// Parses `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message NUL)*`.
+/// Parses `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message NUL)*`. Behind that, an
+/// older git prints advice about submodules, which no NUL ends.
 fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     let tree = read_tree(ended)?;
     let broken = || GitError::output("merge-tree", "its list of conflicts is cut off");
-    let mut fields = ended.stdout.split(|byte| *byte == 0).skip(1);
+    let end = ended.stdout.iter().rposition(|byte| *byte == 0).unwrap_or_default();
+    let mut fields = ended.stdout.get(..end).unwrap_or_default().split(|byte| *byte == 0).skip(1);
     let mut kinds: BTreeMap<Vec<u8>, String> = BTreeMap::new();
     for field in fields.by_ref() {
         if field.is_empty() {
@@ -229,6 +231,26 @@ mod tests {
         let tree = repository.find_tree(index.write_tree_to(repository).unwrap()).unwrap();
         let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(1_700_000_000, 0)).unwrap();
         repository.commit(None, &author, &author, "x", &tree, parents).unwrap()
+    }
+
+    #[test]
+    fn advice_of_an_older_git_is_no_part_of_the_list() {
+        let tree = "3b8a585600d57c13e56c592780c340d81836336b";
+        let entry = format!("160000 {tree} 2\tmodule");
+        let message = "CONFLICT (submodule): Merge conflict in module\n";
+        let list = [tree, &entry, "", "1", "module", "CONFLICT (submodule not initialized)", message, ""].join("\0");
+        let read =
+            |stdout: String| read_conflict(&Ended { code: 1, stdout: stdout.into_bytes(), stderr: String::new() });
+        let expected = Merge::Conflict {
+            tree: Oid::new(tree.to_owned()),
+            files: vec![ConflictFile { path: PathBuf::from("module"), kind: "submodule not initialized".to_owned() }],
+            messages: vec![message.trim_end().to_owned()],
+        };
+        for advice in ["", "Recursive merging with submodules currently only supports trivial cases.\n"] {
+            assert_eq!(read(format!("{list}{advice}")).unwrap(), expected, "{advice}");
+        }
+        let cut = list.trim_end_matches('\0').to_owned();
+        assert!(read(cut).is_err(), "a message that no NUL ends was cut off");
     }
 
     #[test]

@@ -205,6 +205,7 @@ mod tests {
 
     #[test]
     fn branch_components_are_plain_where_git_allows_it() {
+        // The control: the first ids are no other names to git or a shell, and are components as they are.
         let table = [
             ("T1", "T1"),
             ("1.2", "1.2"),
@@ -219,7 +220,7 @@ mod tests {
             ("é", "%C3%A9"),
             ("a b", "a%20b"),
             ("🦀", "%F0%9F%A6%80"),
-            // The control: an id that looks like the encoded form of another one has a branch of its own.
+            // An id that looks like the encoded form of another one has a branch of its own.
             ("a%2Fb", "a%252Fb"),
         ];
         for (id, expected) in table {

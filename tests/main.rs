@@ -4,6 +4,9 @@
 //! has to be *shown* as ignored with the reason, and libtest hides the output of passing tests.
 //! With `ORCHESTRATE_REQUIRE=all` such a test fails instead.
 //!
+//! With `ORCHESTRATE_PLACE` set to `root`, `without-bubblewrap` or `oldest-git`, only the tests that
+//! depend on that place are run.
+//!
 //! A module of tests returns its cases from `cases() -> Vec<Case>`, the folder's `mod.rs` collects
 //! them, and [`cases`] lists the folders. The documentation of [`support`] shows how to write a
 //! test.
@@ -23,11 +26,12 @@ mod run;
 mod support;
 mod tools;
 
+use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::thread;
 
-use support::{Case, durations};
+use support::{Case, Place, durations};
 
 /// How many tests run at once for each processor: a run waits for processes, disks and deadlines about as long as it
 /// computes.
@@ -64,7 +68,15 @@ fn main() -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     arguments.test_threads.get_or_insert(processors * TESTS_PER_PROCESSOR);
-    let trials = cases().into_iter().map(Case::into_trial).collect();
+    let place = match Place::asked() {
+        Ok(place) => place,
+        Err(failed) => {
+            let _ = writeln!(io::stderr(), "{}", failed.message().unwrap_or("the place is not known"));
+            return ExitCode::from(2);
+        }
+    };
+    let chosen = cases().into_iter().filter(|case| case.runs_in(place));
+    let trials = chosen.map(Case::into_trial).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     if let Some(most) = durations {
         durations::print_longest(most, arguments.test_threads == Some(1));

@@ -9,13 +9,14 @@ mod repositories;
 
 use libtest_mimic::Failed;
 
-use crate::support::{Case, Outcome, World, require_words};
+use crate::support::{Case, Outcome, Place, World, require_words};
 
 pub(crate) fn cases() -> Vec<Case> {
-    [plans::cases, repositories::cases, machine::cases, models::cases, older::cases]
-        .iter()
-        .flat_map(|cases| cases())
-        .collect()
+    let everywhere = [Place::Root, Place::WithoutBubblewrap, Place::OldestGit];
+    let repositories = repositories::cases().into_iter().map(|case| case.depends_on(&[Place::OldestGit]));
+    let machine = machine::cases().into_iter().map(|case| case.depends_on(&everywhere));
+    let others = [plans::cases, models::cases, older::cases];
+    others.iter().flat_map(|cases| cases()).chain(repositories).chain(machine).collect()
 }
 
 /// A plan of one command.

@@ -22,7 +22,7 @@ use std::io::Write as _;
 
 use libtest_mimic::{Completion, Failed};
 
-use crate::support::{Case, case, fail, judging};
+use crate::support::{Case, Place, case, fail, judging};
 use suites::Suite;
 use table::{Table, Verdict};
 use who::Who;
@@ -49,9 +49,11 @@ pub(crate) fn cases() -> Vec<Case> {
     let by_root = judging("table_of_attacks::every_attack_is_held_off_as_root_and_as_a_user", every_attack_is_held_off);
     let by_user = judging("table_of_attacks::every_attack_is_held_off_as_a_user", every_attack_is_held_off);
     let whole = if Who::here().contains(&Who::Root) { by_root } else { by_user };
+    let whole = whole.depends_on(&[Place::Root]);
+    let attacks = attacks::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
     own.into_iter()
         .chain([whole])
-        .chain(attacks::cases())
+        .chain(attacks)
         .chain(egress::cases())
         .chain(exfiltration::cases())
         .chain(surroundings::cases())

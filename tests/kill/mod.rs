@@ -29,7 +29,7 @@ use orchestrate_core::{AgentId, Envelope, TaskId, Wait};
 use orchestrate_journal::fault;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, case, fail};
+use crate::support::{Case, Outcome, Place, case, fail};
 use plays::Play;
 use scene::{KILLED, Scene};
 
@@ -91,12 +91,14 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
+    let confined = instants::cases().into_iter().chain(stopped::cases());
+    let confined = confined.map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
+    let landing = landing::cases().into_iter().map(|case| case.depends_on(&[Place::OldestGit]));
     own.into_iter()
         .chain(reports::cases())
-        .chain(instants::cases())
+        .chain(confined)
         .chain(full_disk::cases())
-        .chain(stopped::cases())
-        .chain(landing::cases())
+        .chain(landing)
         .chain(afterwards::cases())
         .collect()
 }

@@ -22,7 +22,7 @@ mod watch;
 
 pub(crate) use land::look;
 
-use crate::support::{Case, Need};
+use crate::support::{Case, Need, Place};
 
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
@@ -31,8 +31,11 @@ pub(crate) fn cases() -> Vec<Case> {
         [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
     let afterwards = [dropping::cases, review::cases];
-    let runs = [approvals::cases, display::cases, output::cases, trees::cases, waiting::cases, watch::cases];
-    let runs =
-        runs.iter().chain(&landing).chain(&afterwards).flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
+    let with_git = landing.iter().chain(&afterwards).flat_map(|cases| cases());
+    let with_git = with_git.map(|case| case.depends_on(&[Place::OldestGit]));
+    let approvals = approvals::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
+    let runs = [display::cases, output::cases, trees::cases, waiting::cases, watch::cases];
+    let runs = runs.iter().flat_map(|cases| cases()).chain(with_git).chain(approvals);
+    let runs = runs.map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()
 }

@@ -32,34 +32,33 @@ mod verdict;
 mod verifier;
 pub(crate) mod waits;
 
-use crate::support::{Case, Need};
+use crate::support::{Case, Need, Place};
 
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [check::cases, demo::cases, plan_styles::cases];
+    let with_git = [git_remotes::cases, git_tools::cases, merge_targets::cases];
+    let with_git = with_git.iter().flat_map(|cases| cases()).map(|case| case.depends_on(&[Place::OldestGit]));
+    let confined = [base::cases, evidence::cases, setup::cases];
+    let confined =
+        confined.iter().flat_map(|cases| cases()).map(|case| case.depends_on(&[Place::WithoutBubblewrap, Place::Root]));
     let runs = [
         aggregate::cases,
         approver::cases,
-        base::cases,
         cancel::cases,
         children::cases,
         end_to_end::cases,
-        evidence::cases,
         failures::cases,
-        git_remotes::cases,
-        git_tools::cases,
         hand_back::cases,
         goals::cases,
         map::cases,
         model_fallback::cases,
-        merge_targets::cases,
         messages::cases,
         models::cases,
         project_texts::cases,
         questions::cases,
         repair::cases,
-        setup::cases,
         signals::cases,
         spawning::cases,
         task_message::cases,
@@ -68,6 +67,7 @@ pub(crate) fn cases() -> Vec<Case> {
         verifier::cases,
         waits::cases,
     ];
-    let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
+    let runs = runs.iter().flat_map(|cases| cases()).chain(with_git).chain(confined);
+    let runs = runs.map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()
 }

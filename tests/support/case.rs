@@ -19,6 +19,40 @@ pub(crate) type Outcome = Result<(), Failed>;
 pub(crate) const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
 const REQUIRE_ALL: &str = "all";
 
+/// The environment variable that, set to the name of a [`Place`], selects the tests that depend on that place.
+const PLACE: &str = "ORCHESTRATE_PLACE";
+
+/// Where `.ci/run` runs tests a second time, because they depend on it. Everything runs once, as an ordinary user
+/// with all tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The user is root, whom permissions of files do not hold off, and who needs no user namespace.
+    Root,
+    /// Bubblewrap is missing, so the fallback tier is the strongest.
+    WithoutBubblewrap,
+    /// The oldest git of the machine comes first.
+    OldestGit,
+}
+
+impl Place {
+    const NAMES: [(&str, Place); 3] =
+        [("root", Place::Root), ("without-bubblewrap", Place::WithoutBubblewrap), ("oldest-git", Place::OldestGit)];
+
+    /// Returns the place that [`PLACE`] names, or `None` if it is not set.
+    pub(crate) fn asked() -> Result<Option<Place>, Failed> {
+        match std::env::var(PLACE) {
+            Ok(name) => Self::named(&name).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Returns the place of this name. Another name is an error, since no test would depend on it.
+    pub(crate) fn named(name: &str) -> Result<Place, Failed> {
+        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+        known.map_or_else(|| fail(format!("{PLACE}={name} names no place")), |(_, place)| Ok(*place))
+    }
+}
+
 /// An outside tool or kernel feature that a machine may lack. Rust and git are always required.
 #[derive(Clone, Copy)]
 pub(crate) struct Need {
@@ -125,6 +159,7 @@ fn starts(program: &str, arguments: &[&str]) -> bool {
 pub(crate) struct Case {
     name: String,
     needs: Vec<Need>,
+    places: Vec<Place>,
     run: Box<dyn FnOnce(bool) -> Result<Completion, Failed> + Send>,
 }
 
@@ -139,7 +174,7 @@ pub(crate) fn judging(
     name: impl Into<String>,
     run: impl FnOnce(bool) -> Result<Completion, Failed> + Send + 'static,
 ) -> Case {
-    Case { name: name.into(), needs: Vec::new(), run: Box::new(run) }
+    Case { name: name.into(), needs: Vec::new(), places: Vec::new(), run: Box::new(run) }
 }
 
 /// Creates a test that starts a run, so it needs a sandbox tier.
@@ -163,6 +198,17 @@ impl Case {
     pub(crate) fn in_tier(mut self, confinement: Confinement) -> Self {
         self.needs.extend(Need::of_tier(confinement));
         self
+    }
+
+    /// Marks that the outcome depends on these places, so that the test is run there, too.
+    pub(crate) fn depends_on(mut self, places: &[Place]) -> Self {
+        self.places.extend(places);
+        self
+    }
+
+    /// Reports whether the test is run in a place; `None` is where everything runs.
+    pub(crate) fn runs_in(&self, place: Option<Place>) -> bool {
+        place.is_none_or(|place| self.places.contains(&place))
     }
 
     /// Runs the test. If a tool is missing, the test is ignored with the reason, or fails if `required`.

@@ -9,7 +9,7 @@ use orchestrate_core::event::ReturnCause;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Case, Home, ModelServer, Need, Outcome, Repository, Rule, Script, at, case, fail, lines, until};
+use super::{Case, Home, ModelServer, Need, Outcome, Place, Repository, Rule, Script, at, case, fail, lines, until};
 
 const ABSENT: Need = Need::new("a tool that nobody has", "nowhere", || false);
 
@@ -18,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("support::absent_tool_is_ignored_with_the_reason", absent_tool_is_ignored),
         case("support::absent_tool_fails_when_required", absent_tool_fails_when_required),
+        case("support::only_tests_that_depend_on_a_place_run_there", only_dependent_tests_run),
         case("support::fingerprint_is_stable", fingerprint_is_stable),
         case("support::fingerprint_sees_each_change", fingerprint_sees_each_change),
         case("support::lived_in_repository_has_everything", lived_in_repository),
@@ -44,6 +45,13 @@ fn absent_tool_fails_when_required() -> Outcome {
         Err(_) => Ok(()),
         Ok(_) => fail("it passed"),
     }
+}
+
+fn only_dependent_tests_run() -> Outcome {
+    let dependent = case("x", || Ok(())).depends_on(&[Place::Root, Place::OldestGit]);
+    let runs = [None, Some(Place::Root), Some(Place::WithoutBubblewrap)].map(|place| dependent.runs_in(place));
+    same(&json!(runs), &json!([true, true, false]))?;
+    same(&json!([Place::named("root").is_ok(), Place::named("roof").is_ok()]), &json!([true, false]))
 }
 
 fn fingerprint_is_stable() -> Outcome {

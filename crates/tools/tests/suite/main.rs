@@ -2,7 +2,9 @@
 //!
 //! The test harness is custom for two reasons: the sandbox's helper has to be this program, and a
 //! test whose sandbox tier does not work here is reported as ignored, with what it needs, instead
-//! of passing silently.
+//! of passing silently. With `ORCHESTRATE_PLACE` set (see the root's `tests/`), only the tests run
+//! that take the strongest tier of the machine: as another user or without bubblewrap, that is
+//! another one.
 
 #![expect(clippy::disallowed_methods, reason = "tests look at the files from outside the tools")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
@@ -87,8 +89,16 @@ macro_rules! needing_cases {
 fn main() -> ExitCode {
     orchestrate_sandbox::run_helper_if_asked();
     tracing::subscriber::set_global_default(records::Log).unwrap();
-    let mut trials = unconfined_trials();
-    trials.extend(confined_cases! {
+    let mut trials = trials_of_the_strongest_tier();
+    if std::env::var_os("ORCHESTRATE_PLACE").is_none() {
+        trials.extend(other_trials());
+    }
+    libtest_mimic::run(&arguments(), trials).exit_code()
+}
+
+/// Returns the tests that run in the strongest tier of the machine, so they depend on where they run.
+fn trials_of_the_strongest_tier() -> Vec<Trial> {
+    confined_cases! {
         approvals: an_allowed_command_is_confined_whatever_its_file_says;
         documents: tools_are_called_as_the_documents_call_them;
         failures: a_program_that_is_absent_is_replaced a_command_that_changed_nothing_gets_more_time
@@ -104,7 +114,17 @@ fn main() -> ExitCode {
         wrapped: one_value_fills_one_word_and_is_no_option a_wrapper_without_a_command_calls_the_wrapped_tool
             a_program_that_is_absent_is_named rules_hold_for_program_and_arguments a_role_has_a_wrapper_only_if_it_may_run_it
             shipped_and_strange_wrappers_conform;
-    });
+        programs: a_project_without_tests_is_told_so arguments_that_look_like_options_are_refused
+            a_rule_about_commands_holds_for_programs_that_a_tool_chooses files_outside_are_refused_and_absent_ones_named
+            reports_of_parts_at_any_depth_are_read reports_and_exit_code_have_to_agree
+            what_is_not_installed_is_named a_script_needs_the_permission_to_run_code;
+        leftovers: maven_and_gradle_leave_nothing;
+    }
+}
+
+/// Returns the tests that name their tier or start no confined process.
+fn other_trials() -> Vec<Trial> {
+    let mut trials = unconfined_trials();
     trials.extend(cases! {
         commands: what_a_command_used_is_recorded a_strangers_command_that_cannot_end_is_an_error;
     });
@@ -120,12 +140,6 @@ fn main() -> ExitCode {
             an_index_that_cannot_be_asked_is_not_replaced a_project_says_which_manager_installs
             the_tool_for_packages_conforms;
     });
-    trials.extend(confined_cases! {
-        programs: a_project_without_tests_is_told_so arguments_that_look_like_options_are_refused
-            a_rule_about_commands_holds_for_programs_that_a_tool_chooses files_outside_are_refused_and_absent_ones_named
-            reports_of_parts_at_any_depth_are_read reports_and_exit_code_have_to_agree
-            what_is_not_installed_is_named a_script_needs_the_permission_to_run_code;
-    });
     trials.extend(needing_cases! { programs:
         CARGO: tests_of_cargo_are_counted_and_placed what_a_test_of_cargo_prints_does_not_count
             a_test_program_of_cargo_that_crashes_is_named code_of_rust_is_checked_and_formatted;
@@ -140,9 +154,6 @@ fn main() -> ExitCode {
         CTEST: tests_of_ctest_are_counted reports_that_rules_hide_are_named;
         MAKE: a_target_of_make_passes_or_fails;
     });
-    trials.extend(confined_cases! {
-        leftovers: maven_and_gradle_leave_nothing;
-    });
     trials.extend(needing_cases! { leftovers:
         CARGO: the_programs_of_rust_leave_nothing a_file_that_git_ignores_or_stores_is_kept;
         PYTEST: pytest_and_scripts_leave_nothing;
@@ -152,7 +163,7 @@ fn main() -> ExitCode {
         GO: the_programs_of_go_leave_nothing;
         CTEST: ctest_leaves_nothing ctest_builds_where_git_ignores_it ctest_does_not_build_among_files_of_the_project;
     });
-    libtest_mimic::run(&arguments(), trials).exit_code()
+    trials
 }
 
 /// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for the programs that it

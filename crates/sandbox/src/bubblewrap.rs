@@ -79,7 +79,8 @@ impl Arguments {
             // From a namespace of control groups, the kernel starts no program in a group outside.
             arguments.add(["--unshare-cgroup-try"]);
         }
-        arguments.add(["--die-with-parent", "--new-session"]);
+        // As the first process of its namespace, the helper gets no signal from within, not even SIGKILL.
+        arguments.add(["--die-with-parent", "--new-session", "--as-pid-1"]);
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
         arguments.system(network);

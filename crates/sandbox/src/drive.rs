@@ -283,6 +283,7 @@ impl Drive<'_> {
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
             (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
             (None, Some(Report::TooManyFiles)) => Exit::FilesLimit,
+            (None, Some(Report::Unseen)) => Exit::Unseen,
             // The supervisor itself was killed, by an unconfined job or by the kernel's OOM killer.
             (None, Some(Report::Starting | Report::OutsideGroup(_) | Report::Used(_) | Report::Holds(_))) => {
                 Exit::Signal(libc::SIGKILL)

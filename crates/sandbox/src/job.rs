@@ -230,6 +230,8 @@ pub enum Exit {
     DiskLimit,
     /// The folders that it may write to held more files than [`Limits::disk_files`].
     FilesLimit,
+    /// What it used could not be measured, which counts as over its limits.
+    Unseen,
 }
 
 impl Exit {
@@ -253,6 +255,7 @@ impl std::fmt::Display for Exit {
             Self::MemoryLimit => f.write_str("killed: memory limit (shared memory and files in memory count)"),
             Self::DiskLimit => f.write_str("killed: disk limit (of its worktree and temporary folders)"),
             Self::FilesLimit => f.write_str("killed: too many files (in its worktree and temporary folders)"),
+            Self::Unseen => f.write_str("killed: what it used could not be measured, which counts as over its limits"),
         }
     }
 }

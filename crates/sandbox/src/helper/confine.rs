@@ -15,7 +15,8 @@ use super::{landlock, seccomp};
 use crate::sys;
 use crate::tier::Confinement;
 
-/// Processes that the kernel counts too: bubblewrap's two, the supervisor and the program itself.
+/// Processes that the kernel may count too: bubblewrap's, which starts the supervisor, the supervisor and the program
+/// itself; and one to spare.
 const OWN_PROCESSES: u64 = 4;
 /// How much higher the nice value of root's jobs is than the supervisor's. The kernel does not
 /// count root's processes, so a fork bomb of root's could keep the supervisor from ending it. The

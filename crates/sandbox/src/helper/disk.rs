@@ -8,13 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::memory::{NAMELESS, has_descriptors_waiting, has_exited, until_visible};
 use super::protocol::Spec;
+use super::tree::has_ended;
 use crate::disk_usage::{Account, Over, Space};
 use crate::sys;
 
@@ -56,9 +57,12 @@ pub(super) struct Disk {
 impl Disk {
     /// Starts with the account of the previous job, and scans if there is none or it may be over
     /// the limit.
-    pub(super) fn new(spec: &Spec, most: Space) -> Self {
+    ///
+    /// # Errors
+    /// As all that looks: if a file system cannot be asked for its space, what is taken of it is unknown.
+    pub(super) fn new(spec: &Spec, most: Space) -> io::Result<Self> {
         let folders: Vec<PathBuf> = spec.disk_folders.iter().map(PathBuf::from).collect();
-        let free_at_balance = free(&folders);
+        let free_at_balance = free(&folders)?;
         let mut disk = Self {
             scratch: spec.scratch.as_ref().map(PathBuf::from),
             account: spec.disk_known.clone().unwrap_or_default(),
@@ -69,12 +73,12 @@ impl Disk {
             since: Instant::now(),
             free_at_balance,
         };
-        disk.note();
+        disk.note()?;
         disk.grown_before = disk.account.grown;
         if spec.disk_known.is_none() || disk.account.bound().over(most).is_some() {
-            disk.at_start = Some(disk.look(std::iter::empty()));
+            disk.at_start = Some(disk.look(std::iter::empty())?);
         }
-        disk
+        Ok(disk)
     }
 
     /// Reports whether the job started without space for a single byte, so that it may only free some.
@@ -84,8 +88,8 @@ impl Disk {
 
     /// Returns what the folders hold too much of, including unlinked files that these processes
     /// hold.
-    pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> Option<Over> {
-        self.note();
+    pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> io::Result<Option<Over>> {
+        self.note()?;
         let may_be_over = self.account.bound().over(self.most).is_some();
         let grown = self.account.grown;
         let has_grown = grown.bytes >= self.most.bytes / SHARE
@@ -93,31 +97,31 @@ impl Disk {
             || self.rested() >= self.account.look * REST;
         let has_to_look = self.is_time() || may_be_over && has_grown;
         if !has_to_look {
-            return None;
+            return Ok(None);
         }
         let allowed = self.at_start.map_or(self.most, |held| held.allowed_from(self.most, TO_WORK_WITH));
-        self.look(processes).over(allowed)
+        Ok(self.look(processes)?.over(allowed))
     }
 
     /// Returns what a job that has ended leaves too much of, and more than there was at its start.
-    pub(super) fn ends_over(&mut self) -> Option<Over> {
-        self.note();
+    pub(super) fn ends_over(&mut self) -> io::Result<Option<Over>> {
+        self.note()?;
         // Other processes may have freed as much in the meantime.
         let written = Space { bytes: sys::used_by_children().written_bytes, files: 0 };
         self.account.grown = self.account.grown.max(self.grown_before.plus(written));
         if self.account.bound().over(self.most).is_none() && !self.is_time() {
-            return None;
+            return Ok(None);
         }
         let scratch = self.scratch.take();
         self.folders.retain(|folder| Some(folder) != scratch.as_ref());
-        self.look(std::iter::empty()).left_over(self.most, self.at_start)
+        Ok(self.look(std::iter::empty())?.left_over(self.most, self.at_start))
     }
 
     /// Returns the account for the next job.
-    pub(super) fn account(mut self) -> Account {
-        self.note();
-        let balance = self.balance();
-        Account { rested: self.rested(), balance, ..self.account }
+    pub(super) fn account(mut self) -> io::Result<Account> {
+        self.note()?;
+        let balance = self.balance()?;
+        Ok(Account { rested: self.rested(), balance, ..self.account })
     }
 
     fn rested(&self) -> Duration {
@@ -130,24 +134,25 @@ impl Disk {
 
     /// Adds to the account what the file systems have lost since the last call. Gains are ignored,
     /// because other processes may have caused them.
-    fn note(&mut self) {
-        let now = free(&self.folders);
+    fn note(&mut self) -> io::Result<()> {
+        let now = free(&self.folders)?;
         let lost = now.iter().map(|(device, room)| self.account.free.get(device).unwrap_or(room).minus(*room));
         self.account.grown = lost.fold(self.account.grown, Space::plus);
         self.account.free = now;
+        Ok(())
     }
 
     /// Returns what the folders can hold at most, provided that only these jobs have used their
     /// file systems.
-    fn balance(&self) -> Space {
+    fn balance(&self) -> io::Result<Space> {
         let sum = |free: &BTreeMap<u64, Space>| free.values().copied().fold(Space::default(), Space::plus);
-        self.account.balance.plus(sum(&self.free_at_balance)).minus(sum(&free(&self.folders)))
+        Ok(self.account.balance.plus(sum(&self.free_at_balance)).minus(sum(&free(&self.folders)?)))
     }
 
     /// Scans the folders and returns what they hold.
-    fn look(&mut self, processes: impl Iterator<Item = i32>) -> Space {
+    fn look(&mut self, processes: impl Iterator<Item = i32>) -> io::Result<Space> {
         let begun = Instant::now();
-        let devices = free(&self.folders);
+        let devices = free(&self.folders)?;
         let mut in_folders = Found::default();
         self.folders.iter().for_each(|folder| in_folders.add(folder));
         let processes: Vec<i32> = processes.collect();
@@ -158,23 +163,29 @@ impl Disk {
         };
         let found = until_visible(inspect, |found| found.hides && !in_folders.hides);
         // If something could not be scanned, all that the file system has lost is counted.
-        let held = if found.hides { found.held.max(self.balance()) } else { found.held };
+        let held = if found.hides { found.held.max(self.balance()?) } else { found.held };
         (self.since, self.grown_before) = (Instant::now(), Space::default());
         self.account = Account { held, balance: held, free: devices, look: begun.elapsed(), ..Account::default() };
         self.free_at_balance.clone_from(&self.account.free);
-        held
+        Ok(held)
     }
 }
 
 /// Returns the free space on the file systems of some folders, by device; a file takes some bytes, too. A file system
-/// that makes room for files as needed has none that is free.
-fn free(folders: &[PathBuf]) -> BTreeMap<u64, Space> {
-    let room = |folder: &PathBuf| {
-        let found = rustix::fs::statvfs(folder).ok()?;
+/// that makes room for files as needed has none that is free, and a folder that was removed holds nothing.
+fn free(folders: &[PathBuf]) -> io::Result<BTreeMap<u64, Space>> {
+    let mut all = BTreeMap::new();
+    for folder in folders {
+        let device = match folder.symlink_metadata() {
+            Ok(found) => found.dev(),
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let found = rustix::fs::statvfs(folder)?;
         let bytes = found.f_bfree * found.f_frsize + found.f_ffree * LEAST_PER_FILE;
-        Some((folder.symlink_metadata().ok()?.dev(), Space { bytes, files: found.f_ffree }))
-    };
-    folders.iter().filter_map(room).collect()
+        all.insert(device, Space { bytes, files: found.f_ffree });
+    }
+    Ok(all)
 }
 
 #[derive(Clone, Default)]
@@ -191,10 +202,13 @@ impl Found {
     fn add(&mut self, path: &Path) {
         let mut left = vec![path.to_owned()];
         while let Some(path) = left.pop() {
-            let Ok(found) = path.symlink_metadata() else {
-                // It was removed, or its path is too long to be scanned.
-                self.hides |= path.as_os_str().len() >= libc::PATH_MAX.cast_unsigned() as usize;
-                continue;
+            let found = match path.symlink_metadata() {
+                Ok(found) => found,
+                Err(error) => {
+                    // It was removed, or cannot be scanned, as if its path is too long.
+                    self.hides |= error.kind() != ErrorKind::NotFound;
+                    continue;
+                }
             };
             // Build tools give large files several names.
             let is_new = found.is_dir() || found.nlink() < 2 || self.counted.insert((found.dev(), found.ino()));
@@ -250,8 +264,7 @@ impl Found {
     /// Ignores an error if the process has ended, because it then holds nothing. Any other error
     /// means that it hides from the scan, or that the kernel does not let us look.
     fn missed(&mut self, error: &std::io::Error) {
-        let has_ended = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
-        self.hides |= !has_ended;
+        self.hides |= !has_ended(error);
     }
 }
 

@@ -22,10 +22,16 @@ impl Peak {
         self.processes = self.processes.max(usage.processes.len() as u64);
     }
 
+    /// Takes the usage of this moment into account, and returns it; nothing if it cannot be seen.
+    pub(super) fn look(&mut self) -> tree::Usage {
+        let usage = tree::usage().unwrap_or_default();
+        self.note(&usage);
+        usage
+    }
+
     /// Takes into account the program, which has just ended, and the processes that it has left.
     pub(super) fn note_end_of_program(&mut self, has_left_any: bool) {
-        let left = if has_left_any { tree::usage() } else { tree::Usage::default() };
-        self.note(&left);
+        let left = if has_left_any { self.look() } else { tree::Usage::default() };
         self.processes = self.processes.max(left.processes.len() as u64 + 1);
     }
 

@@ -14,6 +14,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use super::tree::has_ended;
+
 /// The kernel's unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
 /// The approximate memory that the kernel uses for each file of a folder in memory.
@@ -36,7 +38,7 @@ pub(super) fn is_over(
     folders: &[OsString],
 ) -> bool {
     let everybodys = shared_by_all();
-    let in_folders: u64 = folders.iter().map(held_by_folder).sum();
+    let in_folders = folders.iter().map(held_by_folder).fold(0, u64::saturating_add);
     if resident.saturating_add(everybodys).saturating_add(in_folders) <= most {
         return false;
     }
@@ -94,17 +96,22 @@ fn kib_of(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns the size of a folder's files in memory, including unlinked ones.
+/// Returns the size of a folder's files in memory, including unlinked ones; an unknown size is the highest.
 fn held_by_folder(folder: &OsString) -> u64 {
-    let Ok(found) = rustix::fs::statvfs(folder) else { return 0 };
+    let Ok(found) = rustix::fs::statvfs(folder) else { return u64::MAX };
     let bytes = found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize;
     bytes + found.f_files.saturating_sub(found.f_ffree) * PER_FILE
 }
 
 /// Returns the size of all segments of System V shared memory in this namespace; they outlive the
-/// processes that created them.
+/// processes that created them. An unknown size is the highest.
 pub(super) fn segments() -> u64 {
-    let text = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let text = match std::fs::read_to_string("/proc/sysvipc/shm") {
+        Ok(text) => text,
+        // The kernel has none.
+        Err(error) if error.kind() == ErrorKind::NotFound => return 0,
+        Err(_) => return u64::MAX,
+    };
     let mut lines = text.lines();
     let Some(at) = lines.next().and_then(|names| names.split_ascii_whitespace().position(|name| name == "rss")) else {
         return 0;
@@ -156,22 +163,27 @@ impl Held {
     /// Ignores an error if the process has ended, because it then holds nothing. Any other error
     /// means that the process hides itself.
     fn missed(&mut self, error: &std::io::Error, resident: u64) {
-        let has_ended = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
-        if !has_ended {
+        if !has_ended(error) {
             self.hides = true;
             self.own += resident;
         }
     }
 
     fn add_descriptor(&mut self, pid: i32, entry: &std::fs::DirEntry) {
-        let Ok(link) = std::fs::read_link(entry.path()) else { return };
+        let link = match std::fs::read_link(entry.path()) {
+            Ok(link) => link,
+            Err(error) => return self.missed(&error, 0),
+        };
         let link = link.to_string_lossy();
-        if NAMELESS.iter().any(|name| link.starts_with(name))
-            && let Ok(found) = std::fs::metadata(entry.path())
-        {
-            self.files.insert((found.dev(), found.ino()), found.blocks() * BLOCK);
-        } else {
+        if !NAMELESS.iter().any(|name| link.starts_with(name)) {
             self.hides |= has_descriptors_waiting(pid, entry);
+            return;
+        }
+        match std::fs::metadata(entry.path()) {
+            Ok(found) => {
+                self.files.insert((found.dev(), found.ino()), found.blocks() * BLOCK);
+            }
+            Err(error) => self.missed(&error, 0),
         }
     }
 
@@ -191,11 +203,19 @@ impl Held {
 }
 
 /// Reports whether an entry of a process's `fd` is a socket with descriptors in transit, which are
-/// in no process's table.
+/// in no process's table, or one of which that cannot be read.
 pub(super) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bool {
-    let is_socket = std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
-    let about = || std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display()));
-    is_socket && about().is_ok_and(|text| kib_of(&text, "scm_fds:").is_some_and(|waiting| waiting > 0))
+    let is_socket = match std::fs::read_link(entry.path()) {
+        Ok(link) => link.to_string_lossy().starts_with("socket:"),
+        Err(error) => return !has_ended(&error),
+    };
+    if !is_socket {
+        return false;
+    }
+    match std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display())) {
+        Ok(text) => kib_of(&text, "scm_fds:").is_some_and(|waiting| waiting > 0),
+        Err(error) => !has_ended(&error),
+    }
 }
 
 #[cfg(test)]

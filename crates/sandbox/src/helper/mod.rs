@@ -11,6 +11,8 @@
 //! Deliberately absent: any decision. What is allowed is in the [`protocol::Spec`].
 
 mod attributes;
+mod by_pid;
+mod conditions;
 mod confine;
 mod disk;
 mod entry;

@@ -108,6 +108,8 @@ pub(crate) enum Report {
     TooMuchDisk,
     /// The job made too many files; as above.
     TooManyFiles,
+    /// What the job used could not be seen; none of its processes is left.
+    Unseen,
 }
 
 /// Sends a report. The socket delivers it even if this process ends at once.

@@ -6,22 +6,20 @@
 //! processes and file attributes. Refused calls fail with EPERM; those that libraries try and can
 //! do without fail with ENOSYS.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::net::UnixStream;
 
 use libc::c_long;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
-};
+use seccompiler::{BpfProgram, SeccompCmpOp, SeccompRule};
 
 use super::attributes::FCHMODAT2;
+use super::by_pid;
+use super::conditions::{Rules, all, any, bits, compare, equal, program, text, when, when_not, when_pointer};
 use super::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use super::modes;
 use crate::job::Network;
 use crate::sys;
 use crate::tier::Confinement;
-
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The compiled filter of a tier.
 pub(super) struct Filter {
@@ -39,30 +37,18 @@ const SETS_ATTRIBUTES_HERE: &[c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
 
-/// Refused in both tiers.
+/// Refused in both tiers, besides those that [`super::by_pid`] lists.
 const REFUSED: &[c_long] = &[
-    // Other processes' memory and descriptors.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_process_mrelease,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_move_pages,
-    libc::SYS_migrate_pages,
     // Keys, programs in the kernel, tracing.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_bpf,
-    libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
     libc::SYS_lookup_dcookie,
     // Mounts and namespaces.
-    libc::SYS_setns,
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -125,7 +111,6 @@ const REFUSED_IN_FALLBACK: &[c_long] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
     libc::SYS_unshare,
-    libc::SYS_process_madvise,
 ];
 
 /// Newer than libc's table: quotactl_fd, setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on
@@ -237,6 +222,7 @@ impl RulesOfTier {
     fn of(confinement: Confinement, network: Network, scoped: bool) -> Result<Self, String> {
         let mut refused: Rules =
             [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
+        refused.extend(by_pid::refused(confinement, scoped)?);
         refused.insert(libc::SYS_ioctl, any(equal(1, TYPING))?);
         refused.insert(libc::SYS_fcntl, any(equal(1, HOLDING_UP))?);
         refused.extend(lends_identity()?);
@@ -299,29 +285,7 @@ fn refuse_in_fallback(refused: &mut Rules, network: Network, signals_scoped: boo
     refuse_network(refused, network)?;
     refused.entry(libc::SYS_ioctl).or_default().extend(unknown_requests()?);
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
-    // The limits, priority and processors of another process; 0 means the caller.
-    for (call, argument) in [
-        (libc::SYS_prlimit64, 0),
-        (libc::SYS_sched_setscheduler, 0),
-        (libc::SYS_sched_setparam, 0),
-        (libc::SYS_sched_setattr, 0),
-        (libc::SYS_sched_setaffinity, 0),
-    ] {
-        refused.insert(call, any([when(argument, SeccompCmpOp::Ne, 0)])?);
-    }
-    let (user, io_user) = (2, 3);
-    refused.insert(libc::SYS_setpriority, any([when(0, SeccompCmpOp::Eq, user), when(1, SeccompCmpOp::Ne, 0)])?);
-    refused.insert(libc::SYS_ioprio_set, any([when(0, SeccompCmpOp::Eq, io_user), when(1, SeccompCmpOp::Ne, 0)])?);
     if !signals_scoped {
-        // Without scopes, only the caller's own process group can be distinguished from the host's
-        // processes.
-        refused.insert(libc::SYS_kill, any([when(0, SeccompCmpOp::Ne, 0)])?);
-        refused.extend(
-            [libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_pidfd_send_signal, libc::SYS_rt_sigqueueinfo]
-                .into_iter()
-                .chain([libc::SYS_rt_tgsigqueueinfo])
-                .map(always),
-        );
         refused.entry(libc::SYS_fcntl).or_default().extend(any(equal(1, DIRECTING_SIGNALS))?);
     }
     Ok(())
@@ -350,8 +314,8 @@ fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
     let kinds = (0..=SOCKET_TYPE).filter(|kind| {
         ![libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| kind.cast_unsigned().into()).contains(kind)
     });
-    let mut refused = vec![when(0, SeccompCmpOp::Ne, unix)];
-    refused.extend(kinds.map(|kind| when(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)));
+    let mut refused = vec![when_not(0, unix)];
+    refused.extend(kinds.map(|kind| compare(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)));
     any(refused)
 }
 
@@ -360,8 +324,8 @@ fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
     let [first, last] = TERMINALS;
     let beside = [(SeccompCmpOp::Lt, first), (SeccompCmpOp::Gt, last)];
     let unknown = |(side, bound)| {
-        let known = KNOWN_REQUESTS.into_iter().map(|request| when(1, SeccompCmpOp::Ne, request));
-        all([when(1, side, bound)].into_iter().chain(known))
+        let known = KNOWN_REQUESTS.into_iter().map(|request| when_not(1, request));
+        all([compare(1, side, bound)].into_iter().chain(known))
     };
     beside.into_iter().map(unknown).collect()
 }
@@ -370,13 +334,13 @@ fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
 /// jobs. In the fallback tier, the supervisor also checks the calls that set the mode of an
 /// existing file.
 fn lends_identity() -> Result<Rules, String> {
-    let lent = |mode| when(mode, SeccompCmpOp::MaskedEq(SET_USER_ID), SET_USER_ID);
+    let lent = |mode| compare(mode, SeccompCmpOp::MaskedEq(SET_USER_ID), SET_USER_ID);
     let mut rules = Rules::new();
     for (call, mode) in SETS_MODE.iter().chain(SETS_MODE_HERE) {
         rules.insert(*call, any([lent(*mode)])?);
     }
     for (call, flags, mode) in MAKES_WITH_MODE.iter().chain(MAKES_WITH_MODE_HERE) {
-        let made = |bit| all([when(*flags, SeccompCmpOp::MaskedEq(bit), bit), lent(*mode)]);
+        let made = |bit| all([compare(*flags, SeccompCmpOp::MaskedEq(bit), bit), lent(*mode)]);
         rules.insert(*call, MAKES_FILE.into_iter().map(made).collect::<Result<_, _>>()?);
     }
     Ok(rules)
@@ -387,52 +351,13 @@ fn other_families(local: Option<i32>) -> Result<Vec<SeccompRule>, String> {
     let known = [libc::AF_INET, libc::AF_INET6].into_iter().chain(local);
     let known: Vec<u64> = known.map(|family| u64::from(family.cast_unsigned())).collect();
     let last = u64::from(libc::AF_INET6.cast_unsigned());
-    let mut refused = vec![when(0, SeccompCmpOp::Gt, last)];
-    refused.extend((0..last).filter(|family| !known.contains(family)).map(|family| when(0, SeccompCmpOp::Eq, family)));
+    let mut refused = vec![compare(0, SeccompCmpOp::Gt, last)];
+    refused.extend((0..last).filter(|family| !known.contains(family)).map(|family| when(0, family)));
     any(refused)
 }
 
 fn always(call: c_long) -> (i64, Vec<SeccompRule>) {
     (call, Vec::new())
-}
-
-type Condition = Result<SeccompCondition, seccompiler::BackendError>;
-
-fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
-}
-
-fn when_pointer(argument: u8) -> Condition {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
-}
-
-fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
-    flags.into_iter().map(|flag| when(argument, SeccompCmpOp::MaskedEq(flag), flag)).collect()
-}
-
-fn equal<const N: usize>(argument: u8, values: [u64; N]) -> [Condition; N] {
-    values.map(|value| when(argument, SeccompCmpOp::Eq, value))
-}
-
-/// Returns a rule that refuses only if all of the conditions hold.
-fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, String> {
-    let conditions: Result<Vec<_>, _> = conditions.into_iter().collect();
-    SeccompRule::new(conditions.map_err(text)?).map_err(text)
-}
-
-/// Returns one rule for each condition, so that any of them refuses.
-fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRule>, String> {
-    conditions.into_iter().map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text)).collect()
-}
-
-fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
-    let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(text)?;
-    let refuse = SeccompAction::Errno(errno.cast_unsigned());
-    SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture).and_then(BpfProgram::try_from).map_err(text)
-}
-
-fn text(cause: impl std::fmt::Display) -> String {
-    format!("seccomp: {cause}")
 }
 
 impl Filter {
@@ -516,6 +441,51 @@ mod tests {
                 }
             }
             assert_eq!(verdicts.len(), if confinement == Confinement::Fallback { 4 } else { 3 });
+        }
+    }
+
+    /// Whatever the table of calls by a process says, the supervisor is out of reach, and the caller is not.
+    #[test]
+    fn no_call_of_the_table_changes_or_stops_the_supervisor() {
+        let (full, fallback) = (Confinement::Full, Confinement::Fallback);
+        let mut seen = BTreeSet::new();
+        for entry in by_pid::TABLE {
+            assert!(
+                seen.insert(entry.call) && !entry.why.is_empty(),
+                "{} is listed twice, or without reason",
+                entry.call
+            );
+            for (tier, scoped) in [(full, true), (full, false), (fallback, true), (fallback, false)] {
+                let filter = compile(tier, Network::None, scoped).unwrap().program;
+                let number = u32::try_from(entry.call).unwrap();
+                let allows =
+                    |first: u64, second: u64| returned(&filter, number, [first, second, second, 0, 0, 0]) == ALLOW;
+                let foreign = if tier == full { by_pid::FIRST } else { 4_321 };
+                let expected_of_others = match entry.may {
+                    by_pid::Use::Never => false,
+                    by_pid::Use::NeverWith(value) => {
+                        assert!(!allows(value, 0) && allows(value + 1, 0), "{}", entry.call);
+                        continue;
+                    }
+                    by_pid::Use::Changes { .. } => {
+                        assert!(allows(0, 0), "{} of the caller", entry.call);
+                        // A library of threads names them.
+                        assert_eq!(allows(4_321, 0), tier == full, "{} of a thread", entry.call);
+                        false
+                    }
+                    by_pid::Use::ChangesKind { of_user } => {
+                        assert!(allows(0, 0) && !allows(of_user, 0), "{}", entry.call);
+                        assert!(!allows(0, foreign) && !allows(1, foreign), "{}", entry.call);
+                        continue;
+                    }
+                    by_pid::Use::Signals { own_group } => {
+                        assert_eq!(allows(0, 9), own_group || scoped || tier == full, "{}", entry.call);
+                        scoped || tier == full
+                    }
+                    by_pid::Use::Harmless => true,
+                };
+                assert_eq!(allows(foreign, foreign), expected_of_others, "{} {tier:?} {scoped}", entry.call);
+            }
         }
     }
 

@@ -71,7 +71,13 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     };
     // Before the start: after it, the program may have run and this process been killed.
     let announced = announce(&spec, &control);
-    let mut disk = spec.disk.map(|most| Disk::new(&spec, most));
+    let (announced, mut disk) = match spec.disk.map(|most| Disk::new(&spec, most)).transpose() {
+        Ok(disk) => (announced, disk),
+        Err(cause) => {
+            let failed = Report::Failed(format!("look at the free space of the folders: {cause}"));
+            (announced.and(Err(End::NotStarted(Some(failed)))), None)
+        }
+    };
     if disk.as_ref().is_some_and(Disk::has_no_room) {
         spec.file_bytes = Some(0);
     }
@@ -209,9 +215,7 @@ fn supervise(
         }
         if Instant::now() >= look_again {
             let begun = Instant::now();
-            let usage = tree::usage();
-            peak.note(&usage);
-            if let Some(over) = over_limit(spec, usage, disk.as_deref_mut()) {
+            if let Some(over) = look(spec, disk.as_deref_mut(), peak, limited) {
                 return End::Over(over);
             }
             look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
@@ -233,11 +237,11 @@ fn supervise(
             Ok(0) | Err(_) => return End::CoordinatorGone,
             Ok(_) => match Order::from_byte(byte[0]) {
                 Some(Order::Terminate) => {
-                    peak.note(&tree::usage());
+                    peak.look();
                     tree::signal_all(Signal::TERM);
                 }
                 Some(Order::Kill) | None => {
-                    peak.note(&tree::usage());
+                    peak.look();
                     return End::Ordered;
                 }
             },
@@ -245,21 +249,32 @@ fn supervise(
     }
 }
 
-fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> Option<Report> {
+/// Looks at what the job uses. What cannot be seen counts as over the limits, if there are any: a job could otherwise
+/// switch them off by hindering the look.
+fn look(spec: &Spec, disk: Option<&mut Disk>, peak: &mut Peak, limited: bool) -> Option<Report> {
+    let over = tree::usage().and_then(|usage| {
+        peak.note(&usage);
+        over_limit(spec, usage, disk)
+    });
+    over.unwrap_or_else(|_| limited.then_some(Report::Unseen))
+}
+
+fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> io::Result<Option<Report>> {
     let tree::Usage { tasks, resident_bytes, cpu, processes } = usage;
     if spec.cpu.is_some_and(|most| cpu > most) {
-        return Some(Report::TooMuchCpu);
+        return Ok(Some(Report::TooMuchCpu));
     }
     if spec.processes.is_some_and(|most| tasks > u64::from(most)) {
-        return Some(Report::TooManyProcesses);
+        return Ok(Some(Report::TooManyProcesses));
     }
     // Elsewhere the segments are the machine's; in the fallback tier, a job cannot create any.
     let segments = if spec.confinement == Confinement::Full { memory::segments() } else { 0 };
     let is_over = |most| memory::is_over(most, resident_bytes, segments, &processes, &spec.memory_folders);
     if spec.memory_bytes.is_some_and(is_over) {
-        return Some(Report::TooMuchMemory);
+        return Ok(Some(Report::TooMuchMemory));
     }
-    disk.and_then(|disk| disk.is_over(processes.into_keys())).map(full)
+    let over = disk.map_or(Ok(None), |disk| disk.is_over(processes.into_keys()))?;
+    Ok(over.map(full))
 }
 
 fn full(over: Over) -> Report {
@@ -308,15 +323,18 @@ fn finish(spec: &Spec, control: &UnixStream, end: End, measured: Measured) -> io
 /// ended by it.
 fn settle(control: &UnixStream, end: End, mut disk: Disk) -> End {
     let over = match &end {
-        End::Program(status) => {
-            let left = disk.ends_over();
-            left.or_else(|| (disk.has_no_room() && wrote_too_much(*status)).then_some(Over::Bytes))
-        }
+        End::Program(status) => match disk.ends_over() {
+            Ok(None) if disk.has_no_room() && wrote_too_much(*status) => Some(full(Over::Bytes)),
+            Ok(left) => left.map(full),
+            Err(_) => Some(Report::Unseen),
+        },
         _ => None,
     };
-    // The coordinator may have ended.
-    let _ = report(control, &Report::Holds(disk.account()));
-    over.map_or(end, |over| End::Over(full(over)))
+    // Without an account, the next job begins with a scan. The coordinator may have ended.
+    if let Ok(account) = disk.account() {
+        let _ = report(control, &Report::Holds(account));
+    }
+    over.map_or(end, End::Over)
 }
 
 /// Reports whether the program, or the last one that a shell ran, exceeded the maximum size of a

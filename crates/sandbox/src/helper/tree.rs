@@ -5,6 +5,7 @@
 //! Double forks and new sessions do not change that.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -43,9 +44,12 @@ pub(super) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
     }
 }
 
-/// Sends a signal to every descendant.
+/// Sends a signal to every descendant; to none if they cannot be found, which their later end by
+/// force makes up for.
 pub(super) fn signal_all(signal: Signal) {
-    self::signal(&descendants().into_keys().collect(), signal);
+    if let Ok(all) = descendants() {
+        self::signal(&all.into_keys().collect(), signal);
+    }
 }
 
 fn signal(pids: &BTreeSet<i32>, signal: Signal) {
@@ -67,7 +71,8 @@ pub(super) fn kill_all(patience: Duration) {
     let mut pass = FIRST_PASS;
     // Most programs leave no process, which needs no search.
     while reap().1 {
-        let left: BTreeSet<i32> = descendants().into_keys().collect();
+        // What cannot be looked for now is looked for in the next pass.
+        let left: BTreeSet<i32> = descendants().map_or_else(|_| BTreeSet::new(), |all| all.into_keys().collect());
         signal(&left, Signal::KILL);
         if !reap().1 {
             return;
@@ -85,9 +90,15 @@ pub(super) fn kill_all(patience: Duration) {
 
 /// Sums up what all descendants use. A process that starts during the scan may be missed until the
 /// next one.
-pub(super) fn usage() -> Usage {
+///
+/// # Errors
+/// If something of a process that is alive cannot be read: what it uses is then unknown.
+pub(super) fn usage() -> io::Result<Usage> {
     let page = rustix::param::page_size() as u64;
-    let family = family_by_children().unwrap_or_else(descendants);
+    let family = match family_by_children()? {
+        Some(family) => family,
+        None => descendants()?,
+    };
     let mut usage = Usage { cpu: sys::used_by_children().cpu, ..Usage::default() };
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     for (pid, stat) in family {
@@ -97,7 +108,7 @@ pub(super) fn usage() -> Usage {
         usage.cpu += Duration::from_millis(stat.cpu_ticks.saturating_mul(1_000) / ticks);
         usage.processes.insert(pid, resident);
     }
-    usage
+    Ok(usage)
 }
 
 /// The fields of `/proc/<pid>/stat` that matter here (proc(5)).
@@ -128,46 +139,79 @@ fn parse_stat(text: &str) -> Option<Stat> {
 
 /// Finds the descendants from parent to child, without looking at other processes; returns `None`
 /// if the kernel does not list children (`CONFIG_PROC_CHILDREN`).
-fn family_by_children() -> Option<BTreeMap<i32, Stat>> {
+fn family_by_children() -> io::Result<Option<BTreeMap<i32, Stat>>> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let mut open = children_of_thread(own, own)?;
+    let Some(mut open) = children_of_thread(own, own)? else { return Ok(None) };
     let mut family = BTreeMap::new();
     while let Some(pid) = open.pop() {
-        let Some(stat) = stat_of(pid) else { continue };
+        let Some(stat) = stat_of(pid)? else { continue };
         if family.insert(pid, stat).is_none() {
-            open.extend(children(pid, stat.threads));
+            open.extend(children(pid, stat.threads)?);
         }
     }
-    Some(family)
+    Ok(Some(family))
 }
 
 /// Lists the children of all threads of a process.
-fn children(pid: i32, threads: u64) -> Vec<i32> {
+fn children(pid: i32, threads: u64) -> io::Result<Vec<i32>> {
     if threads == 1 {
-        return children_of_thread(pid, pid).unwrap_or_default();
+        return Ok(children_of_thread(pid, pid)?.unwrap_or_default());
     }
-    let names = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let threads = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    threads.filter_map(|thread| children_of_thread(pid, thread)).flatten().collect()
+    let mut children = Vec::new();
+    for thread in numbers(&format!("/proc/{pid}/task"))?.unwrap_or_default() {
+        children.extend(children_of_thread(pid, thread)?.unwrap_or_default());
+    }
+    Ok(children)
 }
 
-fn children_of_thread(pid: i32, thread: i32) -> Option<Vec<i32>> {
-    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()?;
-    Some(listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+/// Lists the children of a thread; `None` if it has ended, or if the kernel does not list them.
+fn children_of_thread(pid: i32, thread: i32) -> io::Result<Option<Vec<i32>>> {
+    let listed = unless_ended(std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")))?;
+    Ok(listed.map(|listed| listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()))
 }
 
-fn stat_of(pid: i32) -> Option<Stat> {
-    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+/// Lists the entries of a folder whose names are numbers; `None` if it is that of a process that has ended.
+fn numbers(folder: &str) -> io::Result<Option<Vec<i32>>> {
+    let Some(entries) = unless_ended(std::fs::read_dir(folder))? else { return Ok(None) };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let Some(entry) = unless_ended(entry)? else { break };
+        numbers.extend(entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(Some(numbers))
 }
 
-fn descendants() -> BTreeMap<i32, Stat> {
+/// Reads what matters of a process; `None` if it has ended.
+fn stat_of(pid: i32) -> io::Result<Option<Stat>> {
+    let Some(text) = unless_ended(std::fs::read_to_string(format!("/proc/{pid}/stat")))? else { return Ok(None) };
+    parse_stat(&text).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Returns what was read of a process in `/proc`; `None` if it has ended. Any other failure is one of the look.
+pub(super) fn unless_ended<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if has_ended(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reports whether a look at a process failed because it has ended.
+pub(super) fn has_ended(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+fn descendants() -> io::Result<BTreeMap<i32, Stat>> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let mut all: BTreeMap<i32, Stat> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter_map(|pid| Some((pid, stat_of(pid)?)))
-        .collect();
+    let mut all = BTreeMap::new();
+    for pid in numbers("/proc")?.unwrap_or_default() {
+        match stat_of(pid) {
+            Ok(stat) => all.extend(stat.map(|stat| (pid, stat))),
+            // Another user's process, where they are hidden.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+    }
     let mut family = BTreeSet::from([own]);
     // Ids wrap around, so a child may have a smaller one than its parent: repeat until none is
     // added.
@@ -184,12 +228,21 @@ fn descendants() -> BTreeMap<i32, Stat> {
     }
     family.remove(&own);
     all.retain(|pid, _| family.contains(pid));
-    all
+    Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_end_of_a_process_excuses_a_look() {
+        let failed = |errno| unless_ended::<()>(Err(io::Error::from_raw_os_error(errno)));
+        assert!(matches!((failed(libc::ENOENT), failed(libc::ESRCH)), (Ok(None), Ok(None))));
+        for errno in [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EACCES] {
+            assert_eq!(failed(errno).unwrap_err().raw_os_error(), Some(errno));
+        }
+    }
 
     #[test]
     fn parses_stat_with_a_hostile_name() {

@@ -25,6 +25,7 @@ mod support;
 mod usable;
 mod usage;
 mod view;
+mod watched;
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -75,6 +76,7 @@ fn trials() -> Vec<Trial> {
         tests.extend(rank::tests(confinement));
         tests.extend(usable::tests(confinement));
         tests.extend(usage::tests(confinement));
+        tests.extend(watched::tests(confinement));
         for (test, body) in tests {
             trials.push(trial(format!("{name}::{test}"), &usable, body));
         }

@@ -10,6 +10,8 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 
 #[path = "hoard.rs"]
 mod hoard;
+#[path = "watcher.rs"]
+mod watcher;
 
 pub(crate) use hoard::{COMPUTED, HELD, SEGMENT, beside_a_segment};
 
@@ -54,6 +56,7 @@ fn attempt(name: &str, target: &str) -> io::Result<()> {
         "unix-pair-datagram" => UnixDatagram::pair()?.0.send_to(b"x", target).map(drop),
         _ => attempt_network(name, target)
             .or_else(|| hoard::attempt(name, target))
+            .or_else(|| watcher::attempt(name, target))
             .or_else(|| attempt_inode(name, target))
             .unwrap_or_else(|| attempt_process(name, target)),
     }

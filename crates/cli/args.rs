@@ -555,6 +555,9 @@ pub(crate) enum ConfigCommand {
         /// Consent to all listed commands
         #[arg(long)]
         yes: bool,
+        /// Consent to models of this provider where a plan, a role or the project chooses them
+        #[arg(long, value_name = "NAME", conflicts_with_all = ["yes", "json"])]
+        provider: Option<String>,
         #[command(flatten)]
         json: JsonArgs,
     },

@@ -17,6 +17,7 @@ mod settings;
 mod status;
 mod subcommands;
 mod trees;
+mod vendors;
 mod waiting;
 mod watch;
 
@@ -27,8 +28,15 @@ use crate::support::{Case, Need, Place};
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others =
-        [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
+    let others = [
+        cli::cases,
+        next_steps::cases,
+        permissions::cases,
+        settings::cases,
+        status::cases,
+        subcommands::cases,
+        vendors::cases,
+    ];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
     let afterwards = [dropping::cases, review::cases];
     let with_git = landing.iter().chain(&afterwards).flat_map(|cases| cases());

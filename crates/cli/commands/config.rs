@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use orchestrate_coordinator::vendor_named;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_settings::{
@@ -22,7 +23,8 @@ pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, C
     match &arguments.command {
         ConfigCommand::Show(format) => show(context, *format),
         ConfigCommand::Set { key, value } => set(context, key, value),
-        ConfigCommand::Trust { yes, json } => trust(context, *yes, *json),
+        ConfigCommand::Trust { provider: Some(name), .. } => trust_provider(context, name),
+        ConfigCommand::Trust { yes, json, .. } => trust(context, *yes, *json),
     }
     .map(|()| 0)
 }
@@ -291,6 +293,18 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         0 => output::line("all commands defined by this project's files have your consent"),
         _ => output::line(&format!("{open} without consent; `orchestrate config trust --yes` consents to all")),
     }
+}
+
+/// Consents to a provider, as it is reached now, in this repository.
+fn trust_provider(context: &Context, name: &str) -> Result<(), CommandError> {
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let Some(vendor) = vendor_named(&loaded, name)? else {
+        return output::line(&format!("{name} is on this machine and needs no consent"));
+    };
+    let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let consent = context.provider_consent(&vendor, "config trust");
+    consents.give(consent).map_err(|error| of_consents(&error))?;
+    output::line(&format!("{} at {} may be chosen in this repository", vendor.provider, vendor.endpoint))
 }
 
 /// Reports whether the user consents: by `--yes`, or by an answer on the terminal.

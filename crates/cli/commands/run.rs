@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files};
+use orchestrate_coordinator::{
+    Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files, vendors_of,
+};
 use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
 
@@ -35,6 +37,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         plan = to_be_planned(plan)?;
         file.loaded.run.plan_file = Some(planned::choose(context, named.as_deref())?);
     }
+    let vendors = vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
+    file.loaded.run.allowed_providers = Some(context.require_vendors(&vendors)?);
     let (loaded, roles) = (&file.loaded, &file.roles);
     // Even if no open task has the default role: a role that is asked for and does not exist is always an error.
     roles.role(&loaded.run.agent)?;

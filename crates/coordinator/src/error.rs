@@ -137,6 +137,11 @@ pub enum CoordinatorError {
         /// The names of all roles that this run has, separated by commas.
         known: String,
     },
+    /// There is no such provider of models.
+    #[error(
+        "find the provider '{0}'; a provider is the first part of a model's name, such as `openai` in `openai/gpt-5`"
+    )]
+    NoSuchProvider(String),
     /// A role or prompt file cannot be used.
     #[error("use {path}: {reason}")]
     BadFile {
@@ -362,6 +367,7 @@ impl CoordinatorError {
             | Self::FewFiles { .. }
             | Self::StateFolder { .. }
             | Self::UnknownRole { .. }
+            | Self::NoSuchProvider(_)
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
             | Self::NoPlace { .. }

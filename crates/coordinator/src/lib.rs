@@ -35,11 +35,12 @@ pub use api::project::{Project, TaskMap, WorktreeSize};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
+pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, PlanPlace};
 pub use link::link_error::LinkError;
-pub use orchestrate_model::prices_date;
+pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, kernel_limits,
     leave_control_groups, pass_through, protect_process, run_helper_if_asked,

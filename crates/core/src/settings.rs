@@ -1,6 +1,6 @@
 //! The settings of a run, frozen in its first event and never read from anywhere else again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,9 @@ pub struct RunSettings {
     pub fallback_models: Vec<String>,
     /// The same of the project's or the user's configuration, for roles that name none.
     pub default_fallback_models: Vec<String>,
+    /// Names of the providers whose models the run may use; `None` for all. Scripts, and servers on this machine, are
+    /// not restricted.
+    pub allowed_providers: Option<BTreeSet<String>>,
     /// Maximum size of a request to a model in tokens, by its name.
     pub context_limits: BTreeMap<String, u64>,
     /// The address of the model's server, instead of its provider's own.
@@ -160,6 +163,7 @@ impl Default for RunSettings {
             default_model: None,
             fallback_models: Vec::new(),
             default_fallback_models: Vec::new(),
+            allowed_providers: None,
             context_limits: BTreeMap::new(),
             base_url: None,
             agent: "implementer".to_owned(),

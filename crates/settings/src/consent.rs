@@ -6,6 +6,7 @@
 //! so does one that is to use the network from now on. The consent to the network is also bound to
 //! what the command sees, and to the contents of the files that it reads as far as they are known: an
 //! agent's work may have changed them since.
+//! A provider of models that a repository chooses needs consent as well, bound to its endpoint: it gets the code.
 //! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
 //! This module never prompts; the terminal does.
 
@@ -72,7 +73,17 @@ pub enum ConsentError {
     },
 }
 
+/// The key of a consent to a provider, which is no setting.
+const PROVIDER: &str = "provider";
+
 impl ProjectCommand {
+    /// Creates the consent that a repository's plans, roles and settings may choose models of a provider, bound to
+    /// where its requests go.
+    pub fn of_provider(project: PathBuf, provider: &str, endpoint: &str, place: &str) -> ProjectCommand {
+        let command = format!("{provider} at {endpoint}");
+        ProjectCommand { project, key: PROVIDER.to_owned(), command, network: None, place: place.to_owned() }
+    }
+
     /// Reports whether it is a whole file that defines a tool, which has no key, rather than the command of a setting.
     pub fn is_file(&self) -> bool {
         self.key == self.place

@@ -16,6 +16,8 @@ mod layers;
 mod load;
 mod names;
 mod resolve;
+#[cfg(test)]
+mod who_may_set;
 
 pub use additions::Additions;
 pub use environment::{Directories, SandboxDemand, Switches, project_root, switches_not_given};

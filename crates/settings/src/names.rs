@@ -16,6 +16,8 @@ pub enum Names {
     Domains,
     /// Tools with the ones that answer instead, as `tool=other`.
     Alternatives,
+    /// Providers of models.
+    Providers,
     /// Services of the web with their addresses, as `service=url`.
     Services,
 }
@@ -25,7 +27,7 @@ impl Names {
     pub(crate) fn default_list(self) -> Option<Vec<String>> {
         let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
         match self {
-            Names::Extensions | Names::Programs | Names::Alternatives | Names::Services => None,
+            Names::Extensions | Names::Programs | Names::Alternatives | Names::Services | Names::Providers => None,
             Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
             Names::Domains => list(ALLOWED_DOMAINS),
         }
@@ -52,6 +54,7 @@ impl Names {
                 let (tool, other) = text.split_once('=')?;
                 (is_name(tool) && is_name(other) && tool != other).then(|| text.to_owned())
             }
+            Names::Providers => text.chars().all(|c| c.is_ascii_lowercase()).then(|| text.to_owned()),
             Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
             Names::Services => service(text),
         }
@@ -61,7 +64,7 @@ impl Names {
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
             Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
-            Names::Alternatives | Names::Services => one.to_vec(),
+            Names::Alternatives | Names::Services | Names::Providers => one.to_vec(),
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
                 let of_one = one.iter().filter(|name| within(name, other));
@@ -79,7 +82,9 @@ impl Names {
             || match self {
                 Names::Extensions => name.to_lowercase().ends_with(&allowed.to_lowercase()),
                 Names::Domains => covers_host(allowed, name),
-                Names::Programs | Names::ForbiddenPaths | Names::Alternatives | Names::Services => false,
+                Names::Programs | Names::ForbiddenPaths | Names::Alternatives | Names::Services | Names::Providers => {
+                    false
+                }
             }
     }
 
@@ -91,6 +96,7 @@ impl Names {
             Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
             Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
+            Names::Providers => "a list of providers such as [\"anthropic\", \"openrouter\"]",
             Names::Services => {
                 "a list of services with their addresses, such as [\"searxng=http://localhost:8888/\"]; the services are searxng, \
                  brave, tavily, stackexchange, github, docs.rs, pypi, npm and pkg.go.dev"
@@ -106,6 +112,7 @@ impl Names {
             Names::Programs => "[\"python\", \"pytest\"]",
             Names::Domains => "[\"*.github.com\"]",
             Names::Alternatives => "[\"rg=grep\"]",
+            Names::Providers => "[\"anthropic\"]",
             Names::Services => "[\"searxng=http://localhost:8888/\"]",
         }
     }

@@ -49,7 +49,7 @@ use crate::texts::tool_files::FoundTools;
 
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
-const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 /// The default share of the machine's memory for one command: two such commands can exhaust the memory, in which case
 /// the kernel kills commands first, but a single one cannot.
 const SHARE_OF_MEMORY: u64 = 2;
@@ -605,10 +605,16 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
     let sandbox = sandbox.adding(additions_of(&settings.additions)).warning(settings.warn);
     Ok(sandbox.within(Bounds {
         cpu: None,
-        memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),
+        memory_bytes: allowed.or_else(default_memory),
         disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),
         disk_files: Some(settings.run.worktree_files),
     }))
+}
+
+/// Returns the memory that a command may use unless a setting says otherwise, in bytes; `None` if the machine's is not
+/// known.
+pub(crate) fn default_memory() -> Option<u64> {
+    Some(memory_bytes()? / SHARE_OF_MEMORY)
 }
 
 /// Converts the user's additions for the sandbox.

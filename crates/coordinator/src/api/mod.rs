@@ -10,4 +10,5 @@ pub(crate) mod project;
 pub(crate) mod sample;
 pub(crate) mod seen_programs;
 pub(crate) mod surroundings;
+pub(crate) mod vendors;
 pub(crate) mod web_search;

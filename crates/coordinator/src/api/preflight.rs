@@ -8,7 +8,7 @@ use orchestrate_model::{Environment, ModelName, Models, Preferences};
 use orchestrate_plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_sandbox::Confinement;
 
-use crate::api::coordinator::{ConfinementChoice, Coordinator, Settings};
+use crate::api::coordinator::{ConfinementChoice, Coordinator, MIB, Settings, default_memory};
 use crate::api::programs;
 use crate::error::CoordinatorError;
 use crate::texts::models::{fallbacks, preferences};
@@ -21,8 +21,14 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
         true => ConfinementChoice::Exactly(Confinement::Unconfined),
         false => confinement_of(&loaded.switches),
     };
+    let mut run = loaded.run.clone();
+    if loaded.resolved.is_of_repository("command_memory_mib") {
+        // A repository cannot widen the share of the memory that applies without it.
+        let share = default_memory().map(|bytes| bytes / MIB);
+        run.command_memory_mib = run.command_memory_mib.map(|mib| share.map_or(mib, |share| mib.min(share)));
+    }
     Settings {
-        run: loaded.run.clone(),
+        run,
         environment: loaded.environment.clone(),
         base_url: loaded.run.base_url.clone(),
         confinement,

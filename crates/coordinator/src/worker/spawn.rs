@@ -211,6 +211,10 @@ async fn agent_spec(
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
+    let fallback_names = fallbacks(settings, role, &model);
+    for name in fallback_names.iter().copied().chain([model.as_str()]) {
+        context.host.models.require_allowed(name, settings)?;
+    }
     let authority = authority::of_agent(context, &state, record, role);
     let limits = authority.limits;
     let context_tokens_of = |model: &str| {
@@ -228,7 +232,7 @@ async fn agent_spec(
     let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };
     Ok(Some(AgentSpec {
         task: task.id.clone(),
-        fallbacks: fallbacks(settings, role, &model).into_iter().map(fallback).collect(),
+        fallbacks: fallback_names.into_iter().map(fallback).collect(),
         model,
         system: context.host.redactor.owned(system(context, task, role, &authority.grant, context_tokens).await?),
         tools: context.host.executor.specs(&authority.grant),

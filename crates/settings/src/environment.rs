@@ -523,6 +523,7 @@ mod tests {
             ("taint.public_repository", "true"),
             ("sandbox.read", "~/tools"),
             ("sandbox.env", "CI"),
+            ("allowed_providers", "anthropic"),
         ];
         let promised: Vec<(&str, &str)> = promised.into_iter().chain(OF_TOOLS).collect();
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
@@ -530,7 +531,7 @@ mod tests {
         assert_eq!(unpromised, [""; 0]);
         // Settings that only the terminal reads are not frozen by a run.
         let of_the_terminal =
-            ["audit_log", "base", "output_format", "quiet", "verbose", "land.message", "clean.keep_runs"];
+            ["audit_log", "base", "output_format", "quiet", "verbose", "land.message", "clean.keep_runs", "allowed_providers"];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
         for (name, value) in promised {

@@ -1,7 +1,7 @@
 //! Tests of who may set which key, key by key: a repository can narrow what its user allows, and never widen it.
 
 use crate::files::parse;
-use crate::keys::{Class, KEYS, named};
+use crate::keys::{Class, KEYS, Kind, named};
 use crate::layers::{Layer, Location, Source};
 use crate::resolve::Resolved;
 
@@ -10,7 +10,7 @@ enum Repository {
     /// It may choose: the choice reaches nothing that the user has not allowed, or its command needs consent.
     Chooses,
     /// Its value applies if it is stricter. The texts are one that is wider than the user's default, and one that is
-    /// stricter; no text stands for a key without anything wider than its default.
+    /// stricter; no text stands for a key without anything wider, or stricter, than its default.
     Narrows(&'static str, &'static str),
     /// Its rules are added, but none that allows.
     Adds,
@@ -32,7 +32,7 @@ const TABLE: &[(&str, Repository)] = &[
     ("skip_optional", Chooses),
     // A command, which needs consent.
     ("verify", Chooses),
-    ("verify_base", Narrows("false", "true")),
+    ("verify_base", Narrows("false", "")),
     ("merge", Narrows("", "review")),
     ("merge_rounds", Narrows("50", "1")),
     ("base", Chooses),
@@ -125,7 +125,8 @@ fn a_repository_narrows_and_never_widens() {
     for (name, repository) in TABLE {
         let Narrows(wide, narrow) = repository else { continue };
         for source in [Source::Project, Source::Plan] {
-            assert!(resolved(name, narrow, &source).1, "{name} = {narrow} of {source:?} does not apply");
+            let applies = narrow.is_empty() || resolved(name, narrow, &source).1;
+            assert!(applies, "{name} = {narrow} of {source:?} does not apply");
             if !wide.is_empty() {
                 let (value, is_theirs) = resolved(name, wide, &source);
                 let same = named(name).unwrap().kind.parse(wide).unwrap().to_string() == value;
@@ -142,7 +143,11 @@ fn what_is_the_users_alone_is_an_error_in_a_repository() {
     for (name, _) in TABLE.iter().filter(|(_, repository)| matches!(repository, Nothing)) {
         let key = named(name).unwrap();
         let value = if key.default.is_empty() { key.kind.example() } else { key.default };
-        let value = if *name == "no_sandbox" { "true" } else { value };
+        let value = match key.kind {
+            Kind::OneOf(words) => format!("\"{}\"", words[0]),
+            Kind::Switch => "true".to_owned(),
+            _ => value.to_owned(),
+        };
         let text = match name.rsplit_once('.') {
             Some((table, last)) => format!("[{table}]\n{last} = {value}\n"),
             None => format!("{name} = {value}\n"),

@@ -152,6 +152,16 @@ impl Archive {
                 self.repo.worktrees().forget(&path, remove)?;
             }
         }
+        if remove && cleaned.kept.is_empty() {
+            // New worktrees of the run can only be made for a landing, which builds anew.
+            let path = self.layout.source_times(run);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(CoordinatorError::Io { path, source });
+                }
+                _ => {}
+            }
+        }
         Ok(())
     }
 

@@ -186,6 +186,7 @@ impl Coordinator {
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);
+        let repo = repo.confined_in(sandbox.confinement());
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
@@ -482,6 +483,7 @@ impl Coordinator {
             .with_prices(state.settings.prices.clone())
             .with_redactor(self.redactor.clone());
         let cancel = Cancel::new();
+        self.repo.worktrees().record_times(&self.layout.source_times(&state.run_id), &state.base)?;
         Ok(RunContext {
             audit_log: self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(&state.run_id)),
             warn: self.settings.warn,

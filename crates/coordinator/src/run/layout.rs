@@ -74,6 +74,11 @@ impl Layout {
         self.run(run).join(".packages")
     }
 
+    /// Returns the record of the times that the files of a run's base have in all of its worktrees.
+    pub(crate) fn source_times(&self, run: &RunId) -> PathBuf {
+        self.root.join("source-times").join(run.as_str())
+    }
+
     /// Returns the file of a run's markers.
     pub fn markers(&self, run: &RunId) -> PathBuf {
         self.logs(run).join("markers.log")

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::ConfinementChoice;
+use orchestrate_coordinator::{Archive, CleanOptions, ConfinementChoice, Settings};
 use orchestrate_core::TaskState::Merged;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
@@ -37,7 +37,14 @@ pub(crate) fn cases() -> Vec<Case> {
         case("one_path::what_git_refuses_names_a_tool_of_the_agent", git_refuses),
         case("one_path::a_build_of_go_records_its_commit", go_records_its_commit).needs(GO),
     ];
-    places.into_iter().chain(others).map(|case| case.in_tier(Confinement::Full)).collect()
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let served = tiers.map(|(tier, word)| {
+        let name = format!("one_path::a_server_that_hides_dotted_folders_passes ({word})");
+        case(name, move || serves(tier)).in_tier(tier).needs(Need::PYTHON)
+    });
+    let in_full = places.into_iter().chain(others).map(|case| case.in_tier(Confinement::Full));
+    let visible = case("one_path::a_worktree_that_is_not_mounted_is_visible", visible).in_tier(Confinement::Fallback);
+    in_full.chain(served).chain([visible]).collect()
 }
 
 /// Where a user starts a run.
@@ -169,6 +176,67 @@ fn build_is_current() -> Outcome {
     } else {
         fail(format!("{one}\n{two}"))
     }
+}
+
+/// A server of files as many are: what is in a folder whose name begins with a dot does not exist for it.
+const SERVER: &str = "import os\n\ndef send(path):\n    parts = os.path.realpath(path).split(os.sep)\n    \
+                      if any(part.startswith('.') for part in parts):\n        return 404, b''\n    \
+                      with open(path, 'rb') as file:\n        return 200, file.read()\n";
+/// Its own suite.
+const SUITE: &str = "import os, unittest, server\n\nHERE = os.path.dirname(os.path.abspath(__file__))\n\n\
+                     class Serving(unittest.TestCase):\n    def test_a_file_is_sent(self):\n        \
+                     self.assertEqual(server.send(os.path.join(HERE, 'page.html')), (200, b'page\\n'))\n\n    \
+                     def test_a_hidden_one_is_not(self):\n        \
+                     self.assertEqual(server.send(os.path.join(HERE, '.hidden'))[0], 404)\n";
+
+/// The state folder is where it usually is: below one whose name begins with a dot.
+fn serves(tier: Confinement) -> Outcome {
+    let world = World::plain()?;
+    for (name, text) in [("server.py", SERVER), ("suite.py", SUITE), ("page.html", "page\n"), (".hidden", "secret\n")] {
+        world.repository.write(name, text)?;
+    }
+    world.repository.commit_all("Serve")?;
+    let test = "/usr/bin/python3 -B -m unittest suite";
+    let played =
+        world.play(&format!("- [ ] T1 test (run: {test} && touch tested)\n"), &Script::default(), |settings| {
+            settings.state_dir = world.home.path().join(".local/state/orchestrate");
+            settings.confinement = ConfinementChoice::Exactly(tier);
+            settings.run.verify = Some(test.to_owned());
+            settings.run.verify_base = true;
+        })?;
+    played.require(0, &[("T1", Merged)])?;
+    // The control: the same suite, below a folder whose name begins with a dot.
+    let hidden = world.home.path().join(".hidden/T1");
+    std::fs::create_dir_all(&hidden)?;
+    for name in ["server.py", "suite.py", "page.html", ".hidden"] {
+        std::fs::copy(world.repository.path().join(name), hidden.join(name))?;
+    }
+    let control = world.home.command("/usr/bin/python3", &hidden, &["-B", "-m", "unittest", "suite"]).run()?;
+    if control.code == 0 { fail("the control serves what is hidden") } else { Ok(()) }
+}
+
+/// It is in the home, and gone with everything above it once its run is cleaned.
+fn visible() -> Outcome {
+    let world = World::plain()?;
+    let state = world.home.path().join(".local/state/orchestrate");
+    let played = world.play("- [ ] T1 look (run: pwd > seen.txt)\n", &Script::default(), |settings| {
+        settings.state_dir = state.clone();
+        settings.confinement = ConfinementChoice::Exactly(Confinement::Fallback);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    let seen = PathBuf::from(world.merged(&played.report, "seen.txt")?);
+    let folder = world.home.path().canonicalize()?.join("orchestrate-worktrees");
+    if !seen.starts_with(&folder) || !seen.ends_with("T1") {
+        return fail(seen.display());
+    }
+    let run = played.report.run_id.clone();
+    let link = state.join("repos").join(played.coordinator.repo().id()).join("runs").join(run.as_str());
+    let led = link.read_link()?;
+    drop(played);
+    let archive = Archive::open(world.repository.path(), Settings::new(&state))?;
+    archive.clean(&run, CleanOptions::default())?;
+    let left: Vec<_> = [led, link, seen].into_iter().filter(|path| path.symlink_metadata().is_ok()).collect();
+    if left.is_empty() { Ok(()) } else { fail(format!("{left:?}")) }
 }
 
 fn git_refuses() -> Outcome {

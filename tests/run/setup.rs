@@ -253,7 +253,7 @@ fn cleaned() -> Outcome {
     world.types(&["run", &world.file("plan.md")], 0)?;
     let worktrees = world.repository.git(&["worktree", "list", "--porcelain"])?;
     let path =
-        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/.setup")));
+        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/+setup")));
     let Some(path) = path.map(Path::new) else { return fail(worktrees) };
     world.types(&["clean"], 0)?;
     if path.exists() { fail("the worktree of the setup is left") } else { Ok(()) }

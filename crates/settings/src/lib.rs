@@ -16,6 +16,7 @@ mod layers;
 mod load;
 mod names;
 mod resolve;
+mod worktree_folder;
 
 pub use additions::Additions;
 pub use environment::{Directories, SandboxDemand, Switches, project_root, switches_not_given};

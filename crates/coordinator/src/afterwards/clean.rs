@@ -109,7 +109,7 @@ impl Archive {
         surveyed?;
         self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         // A folder that is not empty is kept.
-        drop(std::fs::remove_dir(self.layout.run(run)));
+        self.layout.remove_empty_run(run);
         Ok(cleaned)
     }
 
@@ -142,7 +142,8 @@ impl Archive {
                 }
             }
         }
-        for path in [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)] {
+        let own = [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)];
+        for path in own.into_iter().chain(self.layout.earlier_own(run)) {
             if path.exists() && state.tasks().all(|record| !record.needs_worktree()) {
                 if remove {
                     drop(self.repo.worktrees().discard(&path, &self.layout.trash())?);

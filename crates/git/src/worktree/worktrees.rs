@@ -388,6 +388,11 @@ impl Worktrees<'_> {
                 drop(std::fs::remove_dir(&place));
                 None
             }
+            // The user's folder for worktrees is on another file system: the trash is beside the worktree then.
+            Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+                drop(std::fs::remove_dir(&place));
+                Some(set_aside(path)?)
+            }
             Err(error) => {
                 return Err(GitError::Io { doing: "move to the trash", path: path.to_owned(), source: error });
             }
@@ -558,6 +563,16 @@ impl Worktrees<'_> {
         let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
         self.repo.program.require(&run).map(drop)
     }
+}
+
+/// Moves a worktree into a new folder beside it, which is returned.
+fn set_aside(path: &Path) -> Result<PathBuf, GitError> {
+    let folder = path.parent().unwrap_or(path);
+    let place =
+        TemporaryFolder::create("trash-", Some(folder)).map_err(GitError::io("make a folder in", folder))?.keep();
+    std::fs::rename(path, place.join(path.file_name().unwrap_or_default()))
+        .map_err(GitError::io("move to the trash", path))?;
+    Ok(place)
 }
 
 /// Reports whether a folder has no other file than this one.

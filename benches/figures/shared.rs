@@ -38,7 +38,7 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let add = |name: &str| {
         let path = place.path().join("state").join(name);
         let lock_reason = "measured".to_owned();
-        repo.worktrees().add(&WorktreeSpec { path, branch: None, base: base.clone(), lock_reason })
+        repo.worktrees().add(&WorktreeSpec { path, branch: None, base: base.clone(), lock_reason, times: None })
     };
     let setup = add("setup")?;
     install(&setup.path().join("node_modules"))?;

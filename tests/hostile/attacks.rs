@@ -52,6 +52,8 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     // below the worktree.
     let outside = world.home.path().join("canary");
     let program = format!("#!/bin/sh\necho trip >> '{}'\necho trip >> \"$0.canary\"\ncat\n", outside.display());
+    // A command in the full tier names it by the path that it has in the checkout, where it is once it has landed.
+    write_program(&world.repository.path().join("evil.sh"), &program)?;
     let plant = format!("cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\n{plant}");
     let script = Script::default()
         .rule(
@@ -68,7 +70,8 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
     let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
-    if outside.exists() || worktree.join("evil.sh.canary").exists() {
+    let canaries = [worktree.join("evil.sh.canary"), world.repository.path().join("evil.sh.canary")];
+    if outside.exists() || canaries.iter().any(|canary| canary.exists()) {
         return fail(format!("the planted program ran on our behalf\n{}", played.story()));
     }
     let is_tampered = std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
@@ -88,7 +91,10 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     }
     // The control: a git that is not ours. Its answer does not matter, only which programs it starts.
     let _ = git(&worktree, plain);
-    if worktree.join("evil.sh.canary").exists() { Ok(()) } else { fail("the control does not run what was planted") }
+    match canaries.iter().any(|canary| canary.exists()) {
+        true => Ok(()),
+        false => fail("the control does not run what was planted"),
+    }
 }
 
 fn a_filter_of_a_nested_repository_is_silent(tier: Confinement) -> Outcome {
@@ -248,8 +254,8 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
 /// A process that can open the git directory could lock it against us.
 fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
-    let command = "common=$(sed 's/gitdir: //' .git)/../..; \
-                   sh -c 'exec 9< \"$1\" && stat -Lc %d:%i /proc/self/fd/9' sh \"$common\" > found.txt 2>&1; true";
+    let command = "own=$(sed 's/gitdir: //' .git); for folder in .git \"$own\" \"$own/..\" \"$own/../..\"; do \
+                   sh -c 'exec 9< \"$1\" && stat -Lc %d:%i /proc/self/fd/9' sh \"$folder\" >> found.txt 2>&1; done; true";
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
         .rule(done("T1"));
@@ -259,7 +265,8 @@ fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let found = world.merged(&played.report, "found.txt")?;
     let directory = std::fs::metadata(world.repository.path().join(".git"))?;
-    let is_opened = found.trim() == format!("{}:{}", directory.dev(), directory.ino());
+    let number = format!("{}:{}", directory.dev(), directory.ino());
+    let is_opened = found.lines().any(|line| line == number);
     if is_opened == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
 }
 
@@ -282,7 +289,7 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
     world.repository.git(&["pack-refs", "--all"])?;
     world.repository.git(&["branch", "loose"])?;
     let look = format!(
-        "c=$(sed 's/gitdir: //' .git)/../..; \
+        "c=$(sed 's/gitdir: //' .git); test -d \"$c/objects\" || c=$c/../..; \
          (git log --all -p; git for-each-ref; git branch -a; git show orchestrate/{other}/T1:notes.txt; \
          git show orchestrate/{other}/integration:notes.txt; git grep canary $(git rev-list --all); \
          cat \"$c/packed-refs\" \"$c\"/refs/heads/orchestrate/*/*; ls -R \"$c/refs\") > found.txt 2>&1; true"
@@ -312,8 +319,8 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
 fn look_around(world: &World, tier: Confinement) -> Result<(String, String), Failed> {
     let files = SECRETS.map(|file| format!("\"$common/{file}\"")).join(" ");
     let command = format!(
-        "echo kept > work.txt; common=$(sed 's/gitdir: //' .git)/../..; \
-         (cat {files} \"$common/config\"; cat \"$common\"/*; cat \"$common\"/worktrees/*/*) 2>/dev/null | \
+        "echo kept > work.txt; common=$(sed 's/gitdir: //' .git); \
+         test -d \"$common/objects\" || common=$common/../..; (cat {files} \"$common/config\"; cat \"$common\"/*; cat \"$common\"/worktrees/*/*) 2>/dev/null | \
          grep -a -o 'canary-471.' > found.txt; \
          (git status --short && git log --oneline && git diff HEAD --stat && git show --stat HEAD && \
          git blame kept.txt && git describe --always && git rev-parse HEAD && git branch --show-current && \

@@ -30,9 +30,10 @@ pub(crate) fn cases() -> Vec<Case> {
     written.chain(others).collect()
 }
 
-/// What an agent tries in the common git directory `$c` and in its own `$w`; each that works leaves a line.
+/// What an agent tries in the common git directory `$c` and in its own `$w`, which are one where it is made for the
+/// command; each that works leaves a line.
 const ATTEMPTS: &str = r#"
-w=$(sed 's/gitdir: //' .git); c=$w/../..
+w=$(sed 's/gitdir: //' .git); c=$w; test -d "$w/objects" || c=$w/../..
 try() { name=$1; shift; "$@" >/dev/null 2>&1 && echo "$name" >> found.txt; }
 echo y > y.txt
 try G2 sh -c 'printf "[core]\n\tworktree = /tmp\n" >> "$1/config"' sh "$c"

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::plays::{self, Play};
 use super::scene::{Deed, FAILED, KILLED, Scene};
 use super::{End, NO_FAULT, Reference, two_agents};
-use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
+use crate::support::{Case, Outcome, Rule, Script, case, fail, there_is, until};
 
 /// How long a process of a killed run may outlive it.
 const LAST_BREATH: Duration = Duration::from_secs(60);
@@ -113,8 +113,7 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
 
 /// The command writes a file, then waits for another one among the repository's objects, which it can see.
 fn a_command_of_the_plan_runs_again() -> Outcome {
-    let plan = "- [ ] T1 wait (run: echo 1 >> log.txt; until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; \
-                do sleep 0.05; done)\n";
+    let plan = concat!("- [ ] T1 wait (run: echo 1 >> log.txt; until ", there_is!("go"), "; do sleep 0.05; done)\n");
     let scene = Scene::of(&Play::of(plan, Script::default()))?;
     let first = scene.start(NO_FAULT)?;
     until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("log.txt").exists()).then_some(())))?;

@@ -254,7 +254,7 @@ fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let landed = ended.land()?.to;
     same(&ended.git(&["rev-parse", "main"])?, &landed.to_string())?;
-    let folder = ended.worktrees()?.join(".verifier");
+    let folder = ended.worktrees()?.join("+verifier");
     let mut seen = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -445,7 +445,7 @@ fn what_a_killed_landing_left_is_used_up() -> Outcome {
     let repository = &ended.world.repository;
     let entries = std::fs::read_dir(repository.path().join(".git/worktrees"))?.collect::<Result<Vec<_>, _>>()?;
     let of_verifier = |entry: &std::fs::DirEntry| {
-        std::fs::read_to_string(entry.path().join("gitdir")).is_ok_and(|path| path.contains("/.verifier/"))
+        std::fs::read_to_string(entry.path().join("gitdir")).is_ok_and(|path| path.contains("/+verifier/"))
     };
     let entry = entries.into_iter().find(of_verifier).ok_or_else(|| Failed::from("there is no verifier"))?;
     let lock = entry.path().join("index.lock");
@@ -551,7 +551,7 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
 fn a_broken_verifier_is_cleaned() -> Outcome {
     let ended = Ended::new(Some("true"))?;
     let folder = ended.worktrees()?;
-    std::fs::write(folder.join(".verifier/.git"), "gitdir: /nowhere\n")?;
+    std::fs::write(folder.join("+verifier/.git"), "gitdir: /nowhere\n")?;
     let cleaned = ended.runs()?.clean(ended.run(), CleanOptions::default())?;
     same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
 }
@@ -565,7 +565,7 @@ fn cleaning_without_gits_entries() -> Outcome {
     let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("inspect its files, and delete");
     let removed: Vec<_> = cleaned.removed.iter().map(|(task, _)| task.clone()).collect();
     same(&(removed, cleaned.kept.iter().map(names).collect()), &(vec![None], vec![true, true]))?;
-    let left = ["T1", "T2", ".verifier"].map(|name| folder.join(name).exists());
+    let left = ["T1", "T2", "+verifier"].map(|name| folder.join(name).exists());
     same(&left, &[true, true, false])
 }
 

@@ -271,7 +271,7 @@ fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
     let tasks = (2..=4).map(|task| format!("- [ ] T{task} next (run: touch {task}) (review: required)\n"));
     world.repository.write("plan.md", &format!("- [ ] T1 one (run: touch one)\n{}", tasks.collect::<String>()))?;
     world.types(&["run", "plan.md", "--verify", "test -e one", "--no-verify-base"], 3)?;
-    let verifier = world.repository.worktree(".verifier")?;
+    let verifier = world.repository.worktree("+verifier")?;
     std::fs::write(world.repository.path().join(".git/worktrees/-verifier/index"), "cut off")?;
     world.types(&["approve", "T2"], 3)?;
     std::fs::remove_dir_all(&verifier)?;

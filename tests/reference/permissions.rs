@@ -11,7 +11,7 @@ const SPENDING: &str = "crates/core/tests/spending.rs";
 const COVERED: &str = "each_covers_the_tools_of_the_reference";
 const GRANTED: &str = "a_grant_needs_tool_and_permission";
 const TOKENS: &str = "the_limit_of_a_request_is_that_of_its_agent";
-const WORKTREES: &str = "end_to_end::each_agent_has_the_project_in_a_worktree_of_its_name";
+const WORKTREES: &str = "end_to_end::each_agent_has_the_project_in_a_worktree_of_its_own (full)";
 
 /// The table.
 pub(super) const PERMISSIONS_AND_LIMITS: &[Line] = &[

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::Run;
+use orchestrate_coordinator::{ConfinementChoice, Run};
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunState, TaskId, TaskState};
 use orchestrate_journal::InboxId;
+use orchestrate_sandbox::Confinement;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -18,19 +19,21 @@ use crate::support::{
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let separate = tiers.map(|(tier, word)| {
+        let name = format!("end_to_end::each_agent_has_the_project_in_a_worktree_of_its_own ({word})");
+        case(name, move || each_agent_has_the_project_in_a_worktree_of_its_own(tier)).in_tier(tier)
+    });
+    let others = [
         case("end_to_end::two_independent_tasks_are_merged", two_independent_tasks_are_merged),
-        case(
-            "end_to_end::each_agent_has_the_project_in_a_worktree_of_its_name",
-            each_agent_has_the_project_in_a_worktree_of_its_name,
-        ),
         case("end_to_end::a_conflict_goes_back_to_its_author", a_conflict_goes_back_to_its_author),
         case("end_to_end::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
         case("end_to_end::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
         case("end_to_end::commands_run_without_a_model", commands_run_without_a_model),
         case("end_to_end::nothing_waits_for_what_is_never_merged", nothing_waits_for_what_is_never_merged),
         case("end_to_end::who_waits_holds_up_nobody_else", who_waits_holds_up_nobody_else),
-    ]
+    ];
+    separate.into_iter().chain(others).collect()
 }
 
 fn states(report: &Report) -> Vec<(&str, TaskState)> {
@@ -41,17 +44,21 @@ fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
     if states(report) == expected { Ok(()) } else { fail(format!("{report:#?}")) }
 }
 
-fn each_agent_has_the_project_in_a_worktree_of_its_name() -> Outcome {
+/// In the full tier each of them is at the path of the checkout, which is hidden.
+fn each_agent_has_the_project_in_a_worktree_of_its_own(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let look = |script: Script, task: &'static str| {
         let command =
-            format!("pwd > {task}.txt; git ls-files | sort | sha256sum >> {task}.txt; cat README.md >> {task}.txt");
+            format!("pwd > {task}.txt; (ls T?.txt; git ls-files) | sort >> {task}.txt; cat README.md >> {task}.txt");
         script.rule(Rule::task(task).turn(1).call("run_shell_command", &json!({"command": command}))).rule(done(task))
     };
     let script = ["T1", "T2"].into_iter().fold(Script::default(), look);
-    let report = world.run("- [ ] T1 look\n- [ ] T2 look\n", &script, None)?;
-    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
-    let seen = |task: &str| world.merged(&report, &format!("{task}.txt"));
+    let played = world.play("- [ ] T1 look\n- [ ] T2 look\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    let report = &played.report;
+    require_states(report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
+    let seen = |task: &str| world.merged(report, &format!("{task}.txt"));
     let (one, other) = (seen("T1")?, seen("T2")?);
     let split = |text: &str| text.split_once('\n').map(|(folder, rest)| (folder.to_owned(), rest.to_owned()));
     let (Some((first, of_first)), Some((second, of_second))) = (split(&one), split(&other)) else {
@@ -59,12 +66,12 @@ fn each_agent_has_the_project_in_a_worktree_of_its_name() -> Outcome {
     };
     let readme = world.repository.show("HEAD", "README.md")?;
     let checkout = world.repository.path().display().to_string();
-    let is_separate = first.ends_with("/T1") && second.ends_with("/T2") && ![&first, &second].contains(&&checkout);
-    if is_separate && of_first == of_second && of_first.ends_with(&readme) {
-        Ok(())
-    } else {
-        fail(format!("{one}\n{other}"))
-    }
+    let is_there = match tier {
+        Confinement::Full => first == checkout && second == checkout,
+        Confinement::Fallback | Confinement::Unconfined => first.ends_with("/T1") && second.ends_with("/T2"),
+    };
+    let is_separate = of_first.replace("T1.txt", "T2.txt") == of_second && of_first != of_second;
+    if is_there && is_separate && of_first.ends_with(&readme) { Ok(()) } else { fail(format!("{one}\n{other}")) }
 }
 
 fn two_independent_tasks_are_merged() -> Outcome {

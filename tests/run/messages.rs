@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::support::{
     Case, GRACE, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input, runtime, sandboxed,
-    says, until, write, write_or_end,
+    says, there_is, until, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -314,7 +314,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
 /// A message is refused while a check runs, whether or not a process works on the run. The check
 /// ends at once on the base, which has no `one.txt`, and if the file `go` exists.
 fn nobody_reads_while_a_check_runs() -> Outcome {
-    let check = "test ! -e one.txt || test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
+    let check = concat!("test ! -e one.txt || ", there_is!("go"), " || sleep 60");
     let of_task =
         (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "agent 'T1' is committed and reads no more messages");
     let of_run =
@@ -366,7 +366,7 @@ fn what_nobody_has_read_is_told() -> Outcome {
 /// Each of a thousand messages that come while an agent works is answered: as many are accepted as its mailbox holds,
 /// and a megabyte is not. It reads what was accepted, in order.
 fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
-    let waits = "until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done";
+    let waits = concat!("until ", there_is!("go"), "; do sleep 0.05; done");
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": waits })))
         .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))

@@ -19,6 +19,7 @@ mod merge_targets;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
+mod one_path;
 mod plan_styles;
 mod project_texts;
 mod questions;
@@ -56,6 +57,7 @@ pub(crate) fn cases() -> Vec<Case> {
         model_fallback::cases,
         messages::cases,
         models::cases,
+        one_path::cases,
         project_texts::cases,
         questions::cases,
         repair::cases,

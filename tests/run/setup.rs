@@ -20,6 +20,10 @@ pub(crate) fn cases() -> Vec<Case> {
     let network = tiers.map(|(tier, name)| {
         case(format!("setup::only_an_allowed_setup_reaches_the_network ({name})"), move || network(tier)).in_tier(tier)
     });
+    let configured = tiers.map(|(tier, name)| {
+        let name = format!("setup::what_names_its_folder_is_shared_where_all_have_the_same ({name})");
+        case(name, move || configured(tier)).in_tier(tier)
+    });
     let others = [
         case("setup::its_result_is_shared_and_leads_into_each_worktree", shared),
         case("setup::a_result_that_cannot_be_moved_is_made_in_each_worktree", made_in_each),
@@ -30,7 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("setup::a_landing_is_checked_after_its_run_was_cleaned", cleaned_before_landing),
         case("setup::its_worktree_is_cleaned_with_the_run", cleaned),
     ];
-    network.into_iter().chain(others).collect()
+    network.into_iter().chain(configured).chain(others).collect()
 }
 
 /// A server on the loopback that records what is asked of it, and answers nothing.
@@ -103,7 +107,7 @@ const LEADS_HERE: &str = "test -x made/bin/tool && test -d made/empty && grep -q
                           && test \"$(readlink made/link)\" = \"$PWD/made/id\"";
 
 /// Plays two commands that record what the setup has made, one on the base and one on its result.
-fn ids(setup: &str, each: &str) -> Result<Vec<String>, Failed> {
+fn ids(setup: &str, each: &str, confinement: ConfinementChoice) -> Result<Vec<String>, Failed> {
     let world = World::plain()?;
     world.repository.write(".gitignore", "made/\n")?;
     world.repository.git(&["add", "."])?;
@@ -111,6 +115,7 @@ fn ids(setup: &str, each: &str) -> Result<Vec<String>, Failed> {
     let task = |id: &str, rest: &str| format!("- [ ] {id} note (run: {each} && cp made/id {id}.txt){rest}\n");
     let plan = [task("T1", ""), task("T2", ""), task("T3", " (depends: T1)")].concat();
     let played = world.play(&plan, &Script::default(), |settings| {
+        settings.confinement = confinement;
         settings.run.worktree_setup = Some(setup.to_owned());
         settings.run.verify = Some(each.to_owned());
         settings.run.verify_base = true;
@@ -121,20 +126,30 @@ fn ids(setup: &str, each: &str) -> Result<Vec<String>, Failed> {
 
 /// The base has one result; where the tree is another one, the setup runs again.
 fn shared() -> Outcome {
-    let ids = ids(MAKES, LEADS_HERE)?;
+    let ids = ids(MAKES, LEADS_HERE, ConfinementChoice::Strongest)?;
     let [first, second, third] = ids.as_slice() else { return fail(ids.join(" ")) };
     if first == second && second != third { Ok(()) } else { fail(ids.join(" ")) }
 }
 
 fn made_in_each() -> Outcome {
-    for unmovable in ["mkfifo made/pipe", "echo \"SOURCE=$PWD\" > made/CMakeCache.txt", "echo changed >> .gitignore"] {
-        let ids = ids(&format!("{MAKES}; test -e made/again || {{ touch made/again; {unmovable}; }}"), LEADS_HERE)?;
-        let [first, second, _] = ids.as_slice() else { return fail(ids.join(" ")) };
-        if first == second {
-            return fail(format!("{unmovable}: {}", ids.join(" ")));
-        }
+    for unmovable in ["mkfifo made/pipe", "echo changed >> .gitignore"] {
+        require_shared(false, unmovable, ConfinementChoice::Strongest)?;
     }
     Ok(())
+}
+
+/// What a configuration has recorded is the same path for all worktrees where each is mounted at the checkout's.
+fn configured(tier: Confinement) -> Outcome {
+    let is_mounted = tier == Confinement::Full;
+    require_shared(is_mounted, "echo \"SOURCE=$PWD\" > made/CMakeCache.txt", ConfinementChoice::Exactly(tier))
+}
+
+/// Requires that two worktrees have the same result of a setup that ends with this command, or each its own.
+fn require_shared(expected: bool, command: &str, confinement: ConfinementChoice) -> Outcome {
+    let setup = format!("{MAKES}; test -e made/again || {{ touch made/again; {command}; }}");
+    let ids = ids(&setup, LEADS_HERE, confinement)?;
+    let [first, second, _] = ids.as_slice() else { return fail(ids.join(" ")) };
+    if (first == second) == expected { Ok(()) } else { fail(format!("{command}: {}", ids.join(" "))) }
 }
 
 /// The setup runs a file of the repository, which an agent changes; its result on the base has to do from then on.
@@ -238,7 +253,7 @@ fn cleaned() -> Outcome {
     world.types(&["run", &world.file("plan.md")], 0)?;
     let worktrees = world.repository.git(&["worktree", "list", "--porcelain"])?;
     let path =
-        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/.setup")));
+        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/+setup")));
     let Some(path) = path.map(Path::new) else { return fail(worktrees) };
     world.types(&["clean"], 0)?;
     if path.exists() { fail("the worktree of the setup is left") } else { Ok(()) }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::waits::{LEAD, world};
 use crate::support::{
     Case, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, require_gone, runtime, says, seconds,
+    there_is,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -207,7 +208,7 @@ fn a_parent_ends_a_subtree() -> Outcome {
 
 /// Returns a command that waits until a file of this name is among the repository's objects, which it can see.
 fn until_there_is(name: &str) -> String {
-    format!("until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/{name}\"; do sleep 0.05; done")
+    concat!("until ", there_is!("@"), "; do sleep 0.05; done").replace('@', name)
 }
 
 /// Plays a parent to whose branch the work of its child is being merged while it is ended, or waited for.

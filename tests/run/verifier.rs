@@ -105,7 +105,7 @@ fn what_a_check_of_another_result_left() -> Outcome {
     world.repository.commit_all("First")?;
     world.repository.write("one.txt", "mine\n")?;
     let refused = world.types(&["land"], 3)?;
-    let verifier = world.repository.worktree(".verifier")?;
+    let verifier = world.repository.worktree("+verifier")?;
     if !verifier.join("left.log").exists() {
         return fail(format!("nothing was checked before it was refused: {}", refused.stderr));
     }

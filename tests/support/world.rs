@@ -9,10 +9,24 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{Home, Invocation, Played, Ran, Repository, Script};
 
-/// A plan whose only task waits until a file `go` exists among the repository's objects, which a
-/// confined command can see.
-pub(crate) const WAITING: &str = "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done; \
-     touch one)\n";
+/// A condition of the shell: a file of this name is among the repository's objects, which a confined command can see.
+/// The git directory that a worktree's `.git` leads to has them, or is in one that does.
+macro_rules! there_is {
+    ($name:literal) => {
+        concat!(
+            "{ g=$(sed 's/^gitdir: //' .git); test -e \"$g/objects/",
+            $name,
+            "\" || test -e \"$g/../../objects/",
+            $name,
+            "\"; }"
+        )
+    };
+}
+pub(crate) use there_is;
+
+/// A plan whose only task waits until a file `go` exists among the repository's objects.
+pub(crate) const WAITING: &str =
+    concat!("- [ ] T1 one (run: until ", there_is!("go"), "; do sleep 0.05; done; touch one)\n");
 
 /// One repository and one user's home; both are deleted on drop.
 pub(crate) struct World {

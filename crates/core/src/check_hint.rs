@@ -30,8 +30,8 @@ const PROGRAM: &str = "commands do not see this program: the doctor shows which 
                        your own configuration adds a folder; one of a virtual environment in the project is called by its \
                        path (`.venv/bin/NAME`) in the worktree, where `[worktree] setup` or .worktreeinclude puts it";
 /// The hint for a script on `PATH` that starts something below the user's home.
-const HOME: &str = "a script on your PATH looks for files below $HOME, which is an empty folder in commands: let it name them \
-                    by their absolute path, and `sandbox.read` in your own configuration add their folder";
+const HOME: &str = "a script on your PATH looks for files below $HOME, of which commands see nothing but toolchains: let \
+                    `sandbox.read` in your own configuration add their folder, and the script name it by its absolute path";
 /// The hint for a full disk.
 const DISK: &str = "free space on the disk of the worktrees, for example by cleaning runs that have landed";
 /// The hint for a file that is larger than commands may write.
@@ -93,9 +93,11 @@ const CAUSES: &[Cause] = &[
     cause(&["could not resolve host"], NETWORK),
     cause(&["network is unreachable"], NETWORK),
     cause(&["network was disabled", "uv"], NETWORK),
-    // The home that commands have in the full tier, and in the fallback tier.
-    cause(&["bin/", "/home/agent/", "not found"], HOME),
-    cause(&["bin/", "/home/agent/", "no such file or directory"], HOME),
+    // The home that commands have in the full tier, which is the user's path, and in the fallback tier.
+    cause(&["bin/", "exec: /home/", "not found"], HOME),
+    cause(&["bin/", "exec: /root/", "not found"], HOME),
+    cause(&["bin/", ": line ", ": /home/", "no such file or directory"], HOME),
+    cause(&["bin/", ": line ", ": /root/", "no such file or directory"], HOME),
     cause(&["bin/", "/orchestrate-job-", "not found"], HOME),
     cause(&["bin/", "/orchestrate-job-", "no such file or directory"], HOME),
     cause(&["rustup could not choose a version of"], PROGRAM),
@@ -156,7 +158,9 @@ mod tests {
             ("/bin/sh: 1: just: not found", Some(PROGRAM)),
             ("bash: line 1: just: command not found", Some(PROGRAM)),
             ("pyenv: version `3.13' is not installed (set by /w/.python-version)", Some(PROGRAM)),
-            ("/home/u/.local/bin/a: 2: exec: /home/agent/.a/bin/a: not found", Some(HOME)),
+            ("/home/u/.local/bin/a: 2: exec: /home/u/.a/bin/a: not found", Some(HOME)),
+            ("/home/u/bin/a: line 2: /home/u/.a/a: No such file or directory", Some(HOME)),
+            ("cat: /home/u/project/bin/a: No such file or directory", None),
             ("/home/u/bin/a: line 2: /tmp/orchestrate-job-x1/.a/a: No such file or directory", Some(HOME)),
             ("ld: final link failed: No space left on device", Some(DISK)),
             ("File size limit exceeded (core dumped)", Some(FILE_SIZE)),

@@ -54,4 +54,4 @@ pub use store::tree_files::RegularFile;
 pub use worktree::handle::Worktrees;
 pub use worktree::made::Made;
 pub use worktree::reconcile::Reconciled;
-pub use worktree::worktrees::{Removed, Worktree, WorktreeSpec};
+pub use worktree::worktrees::{Removed, Seen, Worktree, WorktreeSpec};

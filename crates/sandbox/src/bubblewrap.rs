@@ -16,13 +16,11 @@ use rustix::io::Errno;
 
 use crate::error::SandboxError;
 use crate::host::{self, RustHomes};
-use crate::job::{Content, Network};
+use crate::job::{Content, Mount, Mounted, Network};
 use crate::network;
 use crate::programs::{Link, Programs};
-use crate::view::Checked;
+use crate::view::{Checked, Root};
 
-/// The job's home, empty and in memory.
-pub(crate) const HOME: &str = "/home/agent";
 /// The name of the user that the job runs as, unless that is root.
 pub(crate) const USER: &str = "agent";
 
@@ -82,15 +80,23 @@ impl Arguments {
         // As the first process of its namespace, the helper gets no signal from within, not even SIGKILL.
         arguments.add(["--die-with-parent", "--new-session", "--as-pid-1"]);
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
-        arguments.private_directories();
-        arguments.system(network);
-        arguments.rust(RustHomes::of_user(), network);
-        arguments.programs(host::programs_of_user());
+        arguments.private_directories(view.home());
+        arguments.system(network, view.home());
         if network != Network::None {
-            arguments.network(network);
+            arguments.network(network, view.home());
         }
-        let composed = arguments.roots(view);
+        let (toolchain, programs) = (RustHomes::of_user(), host::programs_of_user());
+        // What is mounted later is never hidden. A toolchain below a mounted worktree belongs into it; anything else
+        // must not hide a root that is in a toolchain's folder.
+        let is_inside = toolchain.folders().chain(host::real_home()).any(|folder| view.is_in_mounted(folder));
+        if !is_inside {
+            arguments.toolchains(toolchain, programs, network);
+        }
+        let composed = arguments.places(view);
         arguments.masks(view);
+        if is_inside {
+            arguments.toolchains(toolchain, &programs.beside(view), network);
+        }
         for directory in composed {
             arguments.words([OsStr::new("--remount-ro"), directory.as_os_str()]);
         }
@@ -116,41 +122,80 @@ impl Arguments {
         Ok(Opened { packed: in_memory("bwrap-args", &bytes, MemfdFlags::empty())?, _sources: sources })
     }
 
-    /// Shows the view's roots; returns the directories that have to become read-only when they are complete.
-    fn roots<'v>(&mut self, view: &'v Checked) -> Vec<&'v Path> {
+    /// Shows the view's roots and mounts, those above others first; returns the directories that have to become
+    /// read-only when they are complete.
+    fn places<'v>(&mut self, view: &'v Checked) -> Vec<&'v Path> {
         for directory in &view.composed {
             self.words([OsStr::new("--tmpfs"), directory.as_os_str()]);
         }
         let mut composed: Vec<&Path> = view.composed.iter().map(PathBuf::as_path).collect();
+        let mut mounts = view.mounts.iter().peekable();
         for root in &view.roots {
-            match (root.writable, view.readable_around_masks(&root.path)) {
-                (true, _) => self.bind("--bind", &root.path),
-                (false, _) if view.is_replaced(&root.path) => {}
-                (false, shown) if shown == [root.path.as_path()] && view.is_in_composed(&root.path) => {
-                    self.copy_or_bind("--ro-bind-try", &root.path);
-                }
-                (false, shown) if shown == [root.path.as_path()] && root.optional => {
-                    self.bind("--ro-bind-try", &root.path);
-                }
-                (false, shown) if shown == [root.path.as_path()] => self.bind("--ro-bind", &root.path),
-                (false, shown) => {
-                    self.compose(&root.path, &shown);
-                    composed.push(&root.path);
-                }
+            while let Some(mount) = mounts.next_if(|mount| mount.at <= root.path) {
+                self.mount(mount, view);
             }
+            composed.extend(self.root(root, view));
+        }
+        for mount in mounts {
+            self.mount(mount, view);
         }
         composed
     }
 
+    /// Shows a root; returns it if it has to become read-only later.
+    fn root<'v>(&mut self, root: &'v Root, view: &Checked) -> Option<&'v Path> {
+        if view.is_in_mounted(&root.path) && !root.path.is_dir() && view.has_room_for(&root.path) {
+            // A mount point for it would be a file among those of the directory that is mounted there.
+            return None;
+        }
+        match (root.writable, view.readable_around_masks(&root.path)) {
+            (true, _) => self.bind("--bind", &root.path),
+            (false, _) if view.is_replaced(&root.path) => {}
+            (false, shown) if shown == [root.path.as_path()] && view.is_in_composed(&root.path) => {
+                self.copy_or_bind("--ro-bind-try", &root.path, &root.path);
+            }
+            (false, shown) if shown == [root.path.as_path()] && root.optional => {
+                self.bind("--ro-bind-try", &root.path);
+            }
+            (false, shown) if shown == [root.path.as_path()] => self.bind("--ro-bind", &root.path),
+            (false, shown) => {
+                self.compose(&root.path, &shown);
+                return Some(&root.path);
+            }
+        }
+        None
+    }
+
+    /// Shows something at another path than its own.
+    fn mount(&mut self, Mount { at, content }: &Mount, view: &Checked) {
+        // The view's own root becomes read-only in the end.
+        let is_in_own_root = !view.is_in_mounted(at) && !view.is_below_root(at) && !at.starts_with(view.home());
+        match content {
+            Mounted::Writable(source) => self.bind_at("--bind", source, at),
+            Mounted::ReadOnly(source) if is_in_own_root => self.copy_or_bind("--ro-bind-try", source, at),
+            Mounted::ReadOnly(source) => self.bind_at("--ro-bind-try", source, at),
+            Mounted::File(bytes) if is_in_own_root => self.copy(at, Source::Bytes(bytes.clone())),
+            Mounted::File(bytes) => self.file(at, bytes),
+            Mounted::Folder if is_in_own_root => self.words([OsStr::new("--dir"), at.as_os_str()]),
+            Mounted::Folder => {
+                self.words([OsStr::new("--tmpfs"), at.as_os_str(), OsStr::new("--remount-ro"), at.as_os_str()]);
+            }
+        }
+    }
+
     /// Shows a path in the view's own root or in a composed directory: a copy if it holds little.
-    fn copy_or_bind(&mut self, how: &str, path: &Path) {
-        let little = Little::in_path(path).filter(|little| self.copies() + little.files.len() <= MOST_COPIES);
-        let Some(Little { directories, files }) = little else { return self.bind(how, path) };
+    fn copy_or_bind(&mut self, how: &str, source: &Path, at: &Path) {
+        let little = Little::in_path(source).filter(|little| self.copies() + little.files.len() <= MOST_COPIES);
+        let Some(Little { directories, files }) = little else { return self.bind_at(how, source, at) };
+        let inside = |path: &Path| match path.strip_prefix(source) {
+            Ok(rest) if !rest.as_os_str().is_empty() => at.join(rest),
+            _ => at.to_owned(),
+        };
         for directory in &directories {
-            self.words([OsStr::new("--dir"), directory.as_os_str()]);
+            self.words([OsStr::new("--dir"), inside(directory).as_os_str()]);
         }
         for (path, content) in files {
-            self.copy(&path, Source::Bytes(content));
+            self.copy(&inside(&path), Source::Bytes(content));
         }
     }
 
@@ -168,7 +213,11 @@ impl Arguments {
     }
 
     fn bind(&mut self, how: &str, path: &Path) {
-        self.words([OsStr::new(how), path.as_os_str(), path.as_os_str()]);
+        self.bind_at(how, path, path);
+    }
+
+    fn bind_at(&mut self, how: &str, source: &Path, at: &Path) {
+        self.words([OsStr::new(how), source.as_os_str(), at.as_os_str()]);
     }
 
     /// Composes a root of its current entries. A mask mounted over a file of the host would
@@ -188,15 +237,16 @@ impl Arguments {
         self.words([path.as_os_str()]);
     }
 
-    fn private_directories(&mut self) {
+    fn private_directories(&mut self, home: &Path) {
         self.add(["--size", TMP_BYTES, "--tmpfs", "/tmp"]);
-        self.add(["--perms", "0700", "--size", HOME_BYTES, "--tmpfs", HOME]);
         self.add(["--symlink", "../tmp", "/var/tmp", "--dir", "/run"]);
+        self.add(["--perms", "0700", "--size", HOME_BYTES, "--tmpfs"]);
+        self.words([home.as_os_str()]);
         self.add(["--proc", "/proc", "--dev", "/dev"]);
         self.add(["--perms", "1777", "--size", SHARED_MEMORY_BYTES, "--tmpfs", "/dev/shm"]);
     }
 
-    fn system(&mut self, network: Network) {
+    fn system(&mut self, network: Network, home: &Path) {
         for path in host::SYSTEM.map(Path::new) {
             match std::fs::read_link(path) {
                 Ok(target) => self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()]),
@@ -207,18 +257,18 @@ impl Arguments {
         for path in host::SETTINGS.map(Path::new) {
             match path.metadata() {
                 Ok(found) if found.is_file() => self.copy(path, Source::File(path.to_owned())),
-                Ok(_) => self.copy_or_bind("--ro-bind", path),
+                Ok(_) => self.copy_or_bind("--ro-bind", path, path),
                 Err(_) => {}
             }
         }
-        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts(network)) {
+        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts(network, home)) {
             self.copy(Path::new(path), Source::Bytes(content.into_bytes()));
         }
     }
 
     /// Shows the settings of the network, and those of the user for it.
-    fn network(&mut self, network: Network) {
-        let of_home = network::home_files().iter().map(|(name, content)| (Path::new(HOME).join(name), content.clone()));
+    fn network(&mut self, network: Network, home: &Path) {
+        let of_home = network::home_files().iter().map(|(name, content)| (home.join(name), content.clone()));
         for (path, content) in network::machine_files(network).into_iter().chain(of_home) {
             self.copy(&path, Source::Bytes(content));
         }
@@ -233,6 +283,12 @@ impl Arguments {
         self.add(["--perms", "0444", "--file"]);
         self.0.push(Argument::Descriptor(source));
         self.words([path.as_os_str()]);
+    }
+
+    /// Shows the programs of the user's that are in no directory of the system.
+    fn toolchains(&mut self, rust: &RustHomes, programs: &Programs, network: Network) {
+        self.rust(rust, network);
+        self.programs(programs);
     }
 
     fn rust(&mut self, toolchain: &RustHomes, network: Network) {
@@ -332,13 +388,13 @@ impl Little {
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
 /// and no user of the host. With the host's network, names are resolved as on the host.
-fn accounts(network: Network) -> [String; 4] {
+fn accounts(network: Network, home: &Path) -> [String; 4] {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
     let mut group = "nogroup:x:65534:\n".to_owned();
     let name = if uid == 0 { "root" } else { USER };
     if uid != 65534 {
-        passwd.insert_str(0, &format!("{name}:x:{uid}:{gid}:{name}:{HOME}:/bin/sh\n"));
+        passwd.insert_str(0, &format!("{name}:x:{uid}:{gid}:{name}:{}:/bin/sh\n", home.display()));
     }
     if gid != 65534 {
         group.insert_str(0, &format!("{name}:x:{gid}:\n"));

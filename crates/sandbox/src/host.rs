@@ -94,6 +94,11 @@ impl RustHomes {
         })
     }
 
+    /// Lists both homes, as far as they exist.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+        [&self.cargo_home, &self.rustup_home].into_iter().flatten().map(PathBuf::as_path)
+    }
+
     /// Lists the shared parts of cargo's home that exist, with their names.
     pub(crate) fn cargo_shared(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let entries = CARGO_SHARED.into_iter().filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
@@ -171,6 +176,13 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
 #[expect(clippy::disallowed_methods, reason = "finds the user's programs")]
 pub(crate) fn home_of_user() -> PathBuf {
     std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
+}
+
+/// Returns the user's home without links in its path, found once, if it is a directory.
+pub(crate) fn real_home() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || home_of_user().canonicalize().ok().filter(|home| home.is_dir());
+    FOUND.get_or_init(find).as_deref()
 }
 
 /// Returns what a job sees of the user's programs, decided once.

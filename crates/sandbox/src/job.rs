@@ -21,7 +21,8 @@ pub struct Job {
     pub program: OsString,
     /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// The working directory: an absolute path that is a root of the view or below one.
+    /// The working directory: an absolute path, as the process sees it, of a root of the view or of a mounted directory,
+    /// or below one.
     pub cwd: PathBuf,
     /// The content of its standard input.
     pub stdin: Vec<u8>,
@@ -73,8 +74,43 @@ pub struct HostView {
     pub composed: Vec<PathBuf>,
     /// Content laid over the roots. See [`Mask`] for the limits in the fallback tier.
     pub masks: Vec<Mask>,
+    /// What the process finds at other paths than the host has it, or what the host does not have at all. Only the
+    /// full tier can show that: see [`crate::Confinement::mounts`].
+    pub mounts: Vec<Mount>,
     /// A program that makes up for a mask whose content the fallback tier cannot show; other tiers do not use it.
     pub stand_in: Option<StandIn>,
+}
+
+/// What a process finds at a path, whatever the host has there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// The absolute path in the process's view: see [`crate::can_mount_at`]. Below a writable directory that is mounted
+    /// as well, it must exist there, and no link may lead to it.
+    pub at: PathBuf,
+    /// What is there.
+    pub content: Mounted,
+}
+
+/// The content of a [`Mount`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mounted {
+    /// This existing directory of the host, which may be written.
+    Writable(PathBuf),
+    /// This file or directory of the host, which may only be read. It is left out if it does not exist when the process
+    /// starts. The process need not see how a small file changes later.
+    ReadOnly(PathBuf),
+    /// A read-only file with these bytes.
+    File(Vec<u8>),
+    /// A read-only directory that is empty except for other mounts below it.
+    Folder,
+}
+
+impl Mount {
+    /// Returns a mount.
+    #[must_use]
+    pub fn new(at: impl Into<PathBuf>, content: Mounted) -> Self {
+        Self { at: at.into(), content }
+    }
 }
 
 /// A program that is found before another one of its name, and files for it, in a folder that exists as long as the

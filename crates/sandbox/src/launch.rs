@@ -42,13 +42,13 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     if tier.helper.is_own_program() && !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
-    let view = Checked::of(job)?;
+    let view = Checked::of(job, tier.confinement)?;
     let View::Host(HostView { stand_in, .. }) = &job.view;
     let scratch = match tier.confinement {
         Confinement::Fallback => Some(Scratch::make(RustHomes::of_user(), job.network, stand_in.as_ref())?),
         _ => None,
     };
-    let folders: Vec<OsString> = view.writable().map(OsString::from).collect();
+    let folders: Vec<OsString> = view.writable_on_host().map(OsString::from).collect();
     let disk_known = tier.accounts.take(&folders);
     let (group, opened) = cgroups::of_job(&job.limits, tier.warn).unzip();
     let spec = Spec {
@@ -135,7 +135,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         (_, Some(scratch)) => {
             (roots.chain([scratch.path().into()]).collect(), fallback::readable(view, toolchain, job.network))
         }
-        (_, None) => (roots.chain(memory_folders(confinement, toolchain)).collect(), vec![OsString::from("/")]),
+        (_, None) => (roots.chain(memory_folders(confinement, view, toolchain)).collect(), vec![OsString::from("/")]),
     };
     Spec {
         confinement,
@@ -155,18 +155,18 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         disk_known: None,
         group: None,
         disk_folders: view.writable().map(OsString::from).chain(scratch.map(|scratch| scratch.path().into())).collect(),
-        memory_folders: memory_folders(confinement, toolchain),
+        memory_folders: memory_folders(confinement, view, toolchain),
         scratch: scratch.map(|scratch| scratch.path().into()),
     }
 }
 
 /// Lists the private folders that the full tier creates in memory.
-fn memory_folders(confinement: Confinement, toolchain: &RustHomes) -> Vec<OsString> {
+fn memory_folders(confinement: Confinement, view: &Checked, toolchain: &RustHomes) -> Vec<OsString> {
     if confinement != Confinement::Full {
         return Vec::new();
     }
     let cargo = toolchain.cargo_home.clone().map(OsString::from);
-    ["/tmp", bubblewrap::HOME, "/dev/shm"].map(OsString::from).into_iter().chain(cargo).collect()
+    [Path::new("/tmp"), view.home(), Path::new("/dev/shm")].map(OsString::from).into_iter().chain(cargo).collect()
 }
 
 fn environment(
@@ -183,7 +183,7 @@ fn environment(
     if confinement != Confinement::Unconfined {
         let cargo_home = scratch.map_or_else(|| toolchain.cargo_home.clone(), |scratch| scratch.cargo_home(toolchain));
         let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
-        set("HOME", scratch.map_or(Path::new(bubblewrap::HOME), Scratch::path).as_os_str());
+        set("HOME", scratch.map_or(view.home(), Scratch::path).as_os_str());
         set("TMPDIR", scratch.map_or(Path::new("/tmp"), Scratch::path).as_os_str());
         set("LANG", OsStr::new("C.UTF-8"));
         let user = if rustix::process::getuid().is_root() { "root" } else { bubblewrap::USER };
@@ -192,7 +192,7 @@ fn environment(
         // The system's configuration is unreadable in one tier and absent in the other; only its
         // absence is no error to git.
         set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
-        let path = host::search_path(view.read_only());
+        let path = host::search_path(view.holds_programs());
         set("PATH", &scratch.map_or_else(|| path.clone(), |scratch| scratch.search_path(path.clone())));
         all.extend(toolchain.variables(cargo_home.as_deref()));
         all.extend(host::programs_of_user().variables.clone());
@@ -201,6 +201,9 @@ fn environment(
             Network::Proxy => network::variables_of_registries().collect(),
             Network::Host => network::variables().collect(),
         });
+        if confinement == Confinement::Full {
+            lead_to_own_caches(&mut all);
+        }
     }
     all.extend(job.env.clone());
     if job.network == Network::Proxy {
@@ -208,6 +211,18 @@ fn environment(
         all.extend(egress::variables(&job.env));
     }
     all
+}
+
+/// Lets tools write to a cache of the job's own where the user's, which is read-only, is at their usual place.
+fn lead_to_own_caches(variables: &mut BTreeMap<OsString, OsString>) {
+    if variables.contains_key(OsStr::new("GRADLE_RO_DEP_CACHE")) {
+        variables.insert("GRADLE_USER_HOME".into(), "/tmp/gradle".into());
+    }
+    if let Some(arguments) = variables.get_mut(OsStr::new("MAVEN_ARGS")) {
+        let mut own = OsString::from("-Dmaven.repo.local=/tmp/m2 ");
+        own.push(&arguments);
+        *arguments = own;
+    }
 }
 
 /// Returns the search path for programs in both confined tiers, without the folders of a view.

@@ -53,7 +53,8 @@ pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use host::{trusted_program, untrusted_program};
 pub use job::{
-    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Network, StandIn, StandInFile, Usage, View,
+    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, StandIn, StandInFile,
+    Usage, View,
 };
 pub use launch::confined_search_path;
 pub use machine::memory_bytes;
@@ -66,3 +67,4 @@ pub use sandbox::{Additions, Bounds, Downloads, Sandbox};
 pub use seen::{SeenFolder, SeenProgram, programs_below_home, seen_program};
 pub use tier::{Confinement, Helper};
 pub use trusted::{Trusted, TrustedOutput, trusted};
+pub use view::can_mount_at;

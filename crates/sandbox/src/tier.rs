@@ -20,6 +20,14 @@ pub enum Confinement {
     Unconfined,
 }
 
+impl Confinement {
+    /// Reports whether a process can find files at other paths than the host's: see [`crate::HostView::mounts`].
+    #[must_use]
+    pub fn mounts(self) -> bool {
+        self == Self::Full
+    }
+}
+
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

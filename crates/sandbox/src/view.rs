@@ -1,12 +1,18 @@
 //! Checks a job's view before anything starts, so that an error names the wrong path.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::SandboxError;
-use crate::job::{Content, HostView, Job, Mask, View};
+use crate::host;
+use crate::job::{Content, HostView, Job, Mask, Mount, Mounted, View};
+use crate::tier::Confinement;
 
 /// The kernel's own file systems, which can never be roots.
 const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// Directories that the full tier itself fills, or in which it mounts what every job needs.
+const FILLED: [&str; 6] = ["/etc", "/home", "/nix", "/run", "/tmp", "/var"];
+/// The job's home, empty and in memory, where the user's own path cannot be it.
+const HOME: &str = "/run/home";
 
 /// A view whose roots exist. Each root is listed under its given path and, if that differs, its
 /// real one.
@@ -15,6 +21,8 @@ pub(crate) struct Checked {
     /// Sorted, so that parents come before what is in them.
     pub(crate) roots: Vec<Root>,
     pub(crate) masks: Vec<Mask>,
+    /// What is at other paths than the host's, sorted like the roots.
+    pub(crate) mounts: Vec<Mount>,
     /// Directories of which only the roots below them are shown, listed like the roots.
     pub(crate) composed: Vec<PathBuf>,
 }
@@ -29,8 +37,8 @@ pub(crate) struct Root {
 }
 
 impl Checked {
-    pub(crate) fn of(job: &Job) -> Result<Self, SandboxError> {
-        let View::Host(HostView { writable, read_only, optional, composed, masks, .. }) = &job.view;
+    pub(crate) fn of(job: &Job, confinement: Confinement) -> Result<Self, SandboxError> {
+        let View::Host(HostView { writable, read_only, optional, composed, masks, mounts, .. }) = &job.view;
         let mut roots = Vec::new();
         for (paths, writable, optional) in [(read_only, false, false), (optional, false, true), (writable, true, false)]
         {
@@ -44,24 +52,77 @@ impl Checked {
         }
         roots.sort();
         roots.dedup();
-        let checked = Self { masks: kept_masks(masks, &roots)?, composed: composed_beside(&roots, composed)?, roots };
+        let (masks, composed) = (kept_masks(masks, &roots)?, composed_beside(&roots, composed)?);
+        let checked = Self { masks, mounts: possible_mounts(mounts, confinement)?, composed, roots };
         checked.require_cwd(&job.cwd)?;
         Ok(checked)
     }
 
     fn require_cwd(&self, cwd: &Path) -> Result<(), SandboxError> {
         let outside = || SandboxError::CwdOutside { path: cwd.to_owned() };
-        let real = cwd.canonicalize().map_err(|_| outside())?;
-        let inside = cwd.is_absolute() && self.roots.iter().any(|root| real.starts_with(&root.path));
-        inside.then_some(()).ok_or_else(outside)
+        let is_inside = match mounted_source(&self.mounts, cwd) {
+            Some((source, rest)) => is_real_folder_in(source, rest),
+            None => {
+                let real = cwd.canonicalize().map_err(|_| outside())?;
+                cwd.is_absolute() && self.roots.iter().any(|root| real.starts_with(&root.path))
+            }
+        };
+        is_inside.then_some(()).ok_or_else(outside)
     }
 
+    /// Lists the directories and files that may be written, as the job sees them.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
+        let mounted = self.mounts.iter().filter(|mount| matches!(mount.content, Mounted::Writable(_)));
+        self.writable_roots().chain(mounted.map(|mount| mount.at.as_path()))
+    }
+
+    /// Lists the same as the host has them.
+    pub(crate) fn writable_on_host(&self) -> impl Iterator<Item = &Path> {
+        self.writable_roots().chain(self.mounts.iter().filter_map(Mount::writable_source))
+    }
+
+    fn writable_roots(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().filter(|root| root.writable).map(|root| root.path.as_path())
     }
 
     pub(crate) fn read_only(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
+    }
+
+    /// Lists the directories in which a job finds the programs of a folder of the user's `PATH`.
+    pub(crate) fn holds_programs(&self) -> impl Iterator<Item = &Path> {
+        self.read_only().chain(self.mounts.iter().filter_map(|mount| mount.writable_source().map(|_| &*mount.at)))
+    }
+
+    /// Returns the job's home in the full tier: the path of the user's own, unless that is a part of what is shown.
+    pub(crate) fn home(&self) -> &Path {
+        let usual = host::real_home();
+        let shows = |home: &Path| {
+            let roots = self.roots.iter().any(|root| home.starts_with(&root.path));
+            roots || self.mounts.iter().any(|mount| home.starts_with(&mount.at))
+        };
+        usual.filter(|home| can_mount_at(home) && !shows(home)).unwrap_or(Path::new(HOME))
+    }
+
+    /// Reports whether a path lies in a directory of the host that is mounted elsewhere.
+    pub(crate) fn is_in_mounted(&self, path: &Path) -> bool {
+        mounted_source(&self.mounts, path).is_some()
+    }
+
+    /// Reports whether a path lies in a root, or is one.
+    pub(crate) fn is_below_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(&root.path))
+    }
+
+    /// Reports whether a directory can be mounted below one that is mounted elsewhere without hiding anything of it:
+    /// there is nothing, or an empty directory.
+    pub(crate) fn has_room_for(&self, path: &Path) -> bool {
+        let Some((source, rest)) = mounted_source(&self.mounts, path) else { return true };
+        match walk(source, rest) {
+            Walked::Missing => true,
+            Walked::Found(place) => std::fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none()),
+            Walked::Link => false,
+        }
     }
 
     /// Reports whether a path lies in a composed directory, outside all roots except itself.
@@ -82,6 +143,88 @@ impl Checked {
         let hidden: Vec<&Path> = self.masks.iter().filter(is_hidden).map(|mask| mask.path.as_path()).collect();
         around(root, &hidden)
     }
+}
+
+impl Mount {
+    /// Returns the directory of the host, if it may be written.
+    fn writable_source(&self) -> Option<&Path> {
+        match &self.content {
+            Mounted::Writable(source) => Some(source),
+            Mounted::ReadOnly(_) | Mounted::File(_) | Mounted::Folder => None,
+        }
+    }
+}
+
+/// Reports whether something of the host can be mounted at a path in the full tier: the path is absolute, without `.`
+/// and `..`, and nothing that every process needs is at or below it.
+#[must_use]
+pub fn can_mount_at(path: &Path) -> bool {
+    let is_plain = path.is_absolute() && path.components().all(|part| !matches!(part, Component::ParentDir));
+    let needed = host::SYSTEM.iter().chain(&KERNEL).chain(&FILLED).map(Path::new);
+    let hides_needed = needed.into_iter().any(|needed| needed.starts_with(path));
+    is_plain && !hides_needed && !KERNEL.iter().any(|tree| path.starts_with(tree))
+}
+
+/// Checks what is to be mounted at other paths, and sorts it.
+fn possible_mounts(mounts: &[Mount], confinement: Confinement) -> Result<Vec<Mount>, SandboxError> {
+    let mut sorted = mounts.to_vec();
+    sorted.sort_by(|one, other| one.at.cmp(&other.at));
+    for mount in &sorted {
+        let wrong = |reason: &str| SandboxError::View { path: mount.at.clone(), reason: reason.to_owned() };
+        if !confinement.mounts() {
+            return Err(wrong("only the full tier can show something else there"));
+        }
+        if !can_mount_at(&mount.at) {
+            return Err(wrong("nothing can be mounted there"));
+        }
+        if let Some(source) = mount.writable_source() {
+            let is_folder = source.is_absolute() && source.symlink_metadata().is_ok_and(|found| found.is_dir());
+            is_folder.then_some(()).ok_or_else(|| wrong("what is to be mounted is no directory"))?;
+        }
+        let above: Vec<Mount> = sorted.iter().filter(|other| other.at != mount.at).cloned().collect();
+        if let Some((source, rest)) = mounted_source(&above, &mount.at)
+            && !matches!(walk(source, rest), Walked::Found(_))
+        {
+            return Err(wrong("it does not exist in the directory that is mounted above it, or is a link there"));
+        }
+    }
+    Ok(sorted)
+}
+
+/// Returns the writable directory of the host that a job finds at or above a path, and the rest of the path.
+fn mounted_source<'m, 'p>(mounts: &'m [Mount], path: &'p Path) -> Option<(&'m Path, &'p Path)> {
+    // The deepest one applies.
+    let mut above = mounts.iter().rev().filter_map(|mount| Some((mount.writable_source()?, &mount.at)));
+    above.find_map(|(source, at)| Some((source, path.strip_prefix(at).ok()?)))
+}
+
+/// What is at a path below a directory that a job may write.
+enum Walked {
+    /// A file or a directory, to which no link leads.
+    Found(PathBuf),
+    Missing,
+    /// A link, there or on the way.
+    Link,
+}
+
+/// Follows a path below a directory, but no link: a command may have created one.
+fn walk(source: &Path, rest: &Path) -> Walked {
+    let mut place = source.to_owned();
+    for part in rest.components() {
+        place.push(part);
+        match place.symlink_metadata() {
+            Ok(found) if found.is_symlink() => return Walked::Link,
+            Ok(_) => {}
+            Err(_) => return Walked::Missing,
+        }
+    }
+    Walked::Found(place)
+}
+
+/// Reports whether a path below a directory leads to a directory in it.
+fn is_real_folder_in(source: &Path, rest: &Path) -> bool {
+    let real = source.join(rest).canonicalize();
+    source.canonicalize().is_ok_and(|source| real.is_ok_and(|real| real.is_dir() && real.starts_with(source)))
 }
 
 /// Returns the directories to be composed, except those that a root shows as they are.

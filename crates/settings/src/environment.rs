@@ -517,6 +517,7 @@ mod tests {
             ("skip_optional", "true"),
             ("land.message", "{title}"),
             ("clean.keep_runs", "3"),
+            ("worktree.folder", "/srv/worktrees"),
             ("worktree.setup", "true"),
             ("worktree.setup_network", "true"),
             ("taint.policy", "deny"),
@@ -530,8 +531,17 @@ mod tests {
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);
         // Settings that only the terminal reads are not frozen by a run.
-        let of_the_terminal =
-            ["audit_log", "base", "output_format", "quiet", "verbose", "land.message", "clean.keep_runs", "allowed_providers"];
+        let of_the_terminal = [
+            "audit_log",
+            "base",
+            "output_format",
+            "quiet",
+            "verbose",
+            "land.message",
+            "clean.keep_runs",
+            "worktree.folder",
+            "allowed_providers",
+        ];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
         for (name, value) in promised {

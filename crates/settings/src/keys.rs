@@ -194,6 +194,7 @@ pub const KEYS: &[Key] = &[
     key("land.message", Kind::Message, Class::Personal, "", "The message of a landing's merge or squash: `{title}`, `{run}` and `{tasks}` are replaced."),
     key("clean.keep_runs", number(0, u32::MAX as u64), Class::Personal, "10", "How many of the newest runs keep their branches and worktrees when landed runs are cleaned."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
+    key("worktree.folder", Kind::Text, Class::Personal, "", "The folder of worktrees; no name on the way to it begins with a dot. By default it is below the state folder, or `~/orchestrate-worktrees` where commands find worktrees at their own path."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
     key("worktree.setup_network", Kind::Switch, Class::Preference, "false", "Whether that command may use the network."),
     key("sandbox.read", Kind::Paths, Class::Personal, "", "Files and folders that commands may read besides the system and your programs."),

@@ -18,6 +18,7 @@ mod names;
 mod resolve;
 #[cfg(test)]
 mod who_may_set;
+mod worktree_folder;
 
 pub use additions::Additions;
 pub use environment::{Directories, SandboxDemand, Switches, project_root, switches_not_given};

@@ -12,6 +12,7 @@ use crate::forbidden::real_paths;
 use crate::keys::{self, Key};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 use crate::resolve::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
+use crate::worktree_folder::worktree_folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,8 @@ pub struct Loaded {
     pub commands: Vec<ProjectCommand>,
     /// What the user adds to what commands see.
     pub additions: Additions,
+    /// The folder of worktrees that the user chooses.
+    pub worktree_folder: Option<PathBuf>,
 }
 
 impl Inputs {
@@ -93,6 +96,7 @@ impl Inputs {
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
         let additions = keep(&mut problems, Additions::of(&resolved, &self.variables, &self.directories));
+        let worktree_folder = keep(&mut problems, worktree_folder(&resolved, &self.variables));
         let mut run = resolved.run_settings(&switches, self.headless);
         let forbidden = &mut run.tool_settings.file_operations.forbidden_paths;
         *forbidden = keep(&mut problems, self.forbidden_paths(&resolved));
@@ -105,6 +109,7 @@ impl Inputs {
             environment: environment::secrets(&self.variables, &user.environment),
             commands: self.commands(&resolved, &additions),
             additions,
+            worktree_folder,
             resolved,
             switches,
         })

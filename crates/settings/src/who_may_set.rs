@@ -68,6 +68,7 @@ const TABLE: &[(&str, Repository)] = &[
     // Commands, which need consent, and consent to the network.
     ("worktree.setup", Chooses),
     ("worktree.setup_network", Chooses),
+    ("worktree.folder", Nothing),
     ("sandbox.read", Nothing),
     ("sandbox.env", Nothing),
     ("tools.file_operations.max_file_size_mb", Narrows("500", "1")),

@@ -72,7 +72,7 @@ pub struct CallScope {
 /// An agent's worktree, as tools use it.
 #[derive(Debug)]
 pub struct WorktreeScope {
-    /// The path, for processes and messages only; files are never opened by it.
+    /// The path at which its processes find it, for them and for messages only; files are never opened by it.
     pub path: PathBuf,
     /// The open directory that all files are opened below.
     pub root: Arc<OwnedFd>,

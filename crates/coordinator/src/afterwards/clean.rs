@@ -109,7 +109,7 @@ impl Archive {
         surveyed?;
         self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         // A folder that is not empty is kept.
-        drop(std::fs::remove_dir(self.layout.run(run)));
+        self.layout.remove_empty_run(run);
         Ok(cleaned)
     }
 
@@ -142,7 +142,8 @@ impl Archive {
                 }
             }
         }
-        for path in [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)] {
+        let own = [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)];
+        for path in own.into_iter().chain(self.layout.earlier_own(run)) {
             if path.exists() && state.tasks().all(|record| !record.needs_worktree()) {
                 if remove {
                     drop(self.repo.worktrees().discard(&path, &self.layout.trash())?);
@@ -150,6 +151,16 @@ impl Archive {
                 cleaned.removed.push((None, path));
             } else if !path.exists() {
                 self.repo.worktrees().forget(&path, remove)?;
+            }
+        }
+        if remove && cleaned.kept.is_empty() {
+            // New worktrees of the run can only be made for a landing, which builds anew.
+            let path = self.layout.source_times(run);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(CoordinatorError::Io { path, source });
+                }
+                _ => {}
             }
         }
         Ok(())

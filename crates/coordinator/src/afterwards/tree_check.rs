@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use orchestrate_core::{Oid, RunState};
+use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
@@ -15,6 +16,7 @@ use crate::merge::green::CheckedTree;
 use crate::merge::project_setup::ProjectSetup;
 use crate::merge::setup;
 use crate::merge::verifier;
+use crate::run::layout::Layout;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
 /// How the check of a tree has failed.
@@ -36,19 +38,20 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(None) };
-        // The check would see other files than a filter produces.
-        self.repo.require_plain_tree(commit)?;
         let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
-        let tree = self.repo.tree_of(commit)?;
+        let repo = self.repo.confined_in(sandbox.confinement());
+        // The check would see other files than a filter produces.
+        repo.require_plain_tree(commit)?;
+        let tree = repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
-        let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;
+        let remembered = CheckedTree::new((&repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;
         let setup = ProjectSetup::of(state);
-        let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
+        let verifier = verifier::bring(&repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
-        let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
-        let of_base = self.set_up_with_network(state, &sandbox, cancel)?;
+        let (seen, timeout_ms) = (worktree.seen(), state.settings.command_timeout_ms);
+        let of_base = set_up_with_network((&repo, &self.layout), state, &sandbox, cancel)?;
         let changed = match &setup {
-            Some(setup) => setup.difference(&self.repo, &tree)?.1,
+            Some(setup) => setup.difference(&repo, &tree)?.1,
             None => Vec::new(),
         };
         let is_prepared = match &of_base {
@@ -56,13 +59,12 @@ impl Archive {
                 let setup = state.settings.worktree_setup.as_deref().unwrap_or_default();
                 return red(state, setup, result).map(Some);
             }
-            Some(OnBase::Passed(base)) => base.bring(&self.repo, worktree.path(), true)? && changed.is_empty(),
+            Some(OnBase::Passed(base)) => base.bring(&repo, worktree.path(), true)? && changed.is_empty(),
             None => false,
         };
         let commands = verifier::commands(&state.settings, command).skip(usize::from(is_prepared));
         for ShellCommand { text, network } in commands {
-            let check =
-                Check { command: ShellCommand::offline(text), worktree: worktree.path(), view: &view, timeout_ms };
+            let check = Check { command: ShellCommand::offline(text), worktree: &seen, timeout_ms };
             let result = run_check_blocking(&sandbox, &check, cancel)?;
             if !result.passed {
                 let is_setup = network == Network::Host;
@@ -74,17 +76,17 @@ impl Archive {
         remembered.note_green();
         Ok(None)
     }
+}
 
-    /// Runs a setup that may use the network on the run's base, as the run did; `None` for any other setup.
-    fn set_up_with_network(
-        &self,
-        state: &RunState,
-        sandbox: &Sandbox,
-        cancel: &Cancel,
-    ) -> Result<Option<OnBase>, CoordinatorError> {
-        let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else { return Ok(None) };
-        setup::on_base_blocking((&self.repo, &self.layout), &setup, sandbox, cancel).map(Some)
-    }
+/// Runs a setup that may use the network on the run's base, as the run did; `None` for any other setup.
+fn set_up_with_network(
+    (repo, layout): (&Repo, &Layout),
+    state: &RunState,
+    sandbox: &Sandbox,
+    cancel: &Cancel,
+) -> Result<Option<OnBase>, CoordinatorError> {
+    let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else { return Ok(None) };
+    setup::on_base_blocking((repo, layout), &setup, sandbox, cancel).map(Some)
 }
 
 /// Returns how a command has failed; fails if it was interrupted.

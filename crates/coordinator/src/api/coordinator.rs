@@ -40,6 +40,7 @@ use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::web::Web;
+use crate::run::worktree_folder;
 use crate::texts::models;
 use crate::texts::models::Models;
 use crate::texts::never_replayed::never_replayed;
@@ -82,6 +83,8 @@ pub struct Settings {
     pub user_config_dir: Option<PathBuf>,
     /// The file that the audit log of every run is appended to; `None` means one for each run, in the state folder.
     pub audit_log: Option<PathBuf>,
+    /// The folder for the worktrees of new runs, instead of one below the state folder.
+    pub worktree_folder: Option<PathBuf>,
     /// Tools of the program's own.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Plugins, which bring more of them.
@@ -116,6 +119,7 @@ impl Settings {
             base: None,
             user_config_dir: None,
             audit_log: None,
+            worktree_folder: None,
             tools: Vec::new(),
             plugins: Vec::new(),
             on_tool_start: None,
@@ -186,6 +190,7 @@ impl Coordinator {
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);
+        let repo = repo.confined_in(sandbox.confinement());
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
@@ -482,6 +487,9 @@ impl Coordinator {
             .with_prices(state.settings.prices.clone())
             .with_redactor(self.redactor.clone());
         let cancel = Cancel::new();
+        let chosen = self.settings.worktree_folder.as_deref();
+        worktree_folder::place(&self.repo, &self.layout, &state.run_id, chosen)?;
+        self.repo.worktrees().record_times(&self.layout.source_times(&state.run_id), &state.base)?;
         Ok(RunContext {
             audit_log: self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(&state.run_id)),
             warn: self.settings.warn,

@@ -37,6 +37,7 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
             .map(|demand| demand.by),
         additions: loaded.additions.clone(),
         audit_log: loaded.resolved.text("audit_log").map(PathBuf::from),
+        worktree_folder: loaded.worktree_folder.clone(),
         base: loaded.resolved.text("base"),
         user_config_dir: Some(PathBuf::from(&directories.config)),
         ..Settings::new(&directories.state)

@@ -59,7 +59,8 @@ pub(crate) fn begin(repo: &Repo, layout: &Layout, setup: &ProjectSetup) -> Resul
     }
     let included = repo.worktrees().included_fingerprint()?;
     let lock_reason = format!("orchestrate {run} setup");
-    let worktree = verifier::filled(repo, &WorktreeSpec { path, branch: None, base: setup.base.clone(), lock_reason })?;
+    let (base, times) = (setup.base.clone(), Some(layout.source_times(run)));
+    let worktree = verifier::filled(repo, &WorktreeSpec { path, branch: None, base, lock_reason, times })?;
     let copies = repo.worktrees().copies_fingerprint(&worktree)?;
     Ok(Begun { worktree, included, copies, passed: None })
 }

@@ -4,12 +4,12 @@
 //! has allowed to use it.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId};
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, Usage, View};
+use orchestrate_git::Seen;
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, Usage};
 
 use crate::error::CoordinatorError;
 use crate::run::shutdown::Shutdown;
@@ -45,8 +45,7 @@ pub(crate) struct ShellCommand<'a> {
 /// A command and where it runs.
 pub(crate) struct Check<'a> {
     pub(crate) command: ShellCommand<'a>,
-    pub(crate) worktree: &'a Path,
-    pub(crate) view: &'a View,
+    pub(crate) worktree: &'a Seen,
     pub(crate) timeout_ms: u64,
 }
 
@@ -110,10 +109,10 @@ impl<'a> ShellCommand<'a> {
 impl Check<'_> {
     fn job(&self) -> Job {
         Job {
-            view: self.view.clone(),
+            view: self.worktree.view.clone(),
             program: "/bin/sh".into(),
             args: vec![OsString::from("-c"), OsString::from(self.command.text)],
-            cwd: self.worktree.to_owned(),
+            cwd: self.worktree.path.clone(),
             stdin: Vec::new(),
             env: Default::default(),
             network: self.command.network,

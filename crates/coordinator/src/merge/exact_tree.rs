@@ -44,8 +44,8 @@ pub(crate) async fn check(
     let (layout, run, commit, for_setup) = (context.host.layout.clone(), context.run.clone(), of.commit, setup.clone());
     let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, for_setup.as_ref(), &commit);
     let verifier = context.git(bring).await?;
-    let (view, path) = (verifier.worktree().view(), verifier.worktree().path());
-    let unprepared = Unprepared { path, view: &view, tree };
+    let seen = verifier.worktree().seen();
+    let unprepared = Unprepared { path: verifier.worktree().path(), seen: &seen, tree };
     let prepared = match &setup {
         Some(setup) => setup::prepare(&context.host, setup, unprepared, shutdown).await?,
         None => None,
@@ -53,7 +53,7 @@ pub(crate) async fn check(
     let result = match prepared.filter(|result| !result.passed) {
         Some(failed) => Checked { command: setup.map(|setup| setup.command).unwrap_or_default(), result: failed },
         None => {
-            let check = Check { command: ShellCommand::offline(command), worktree: path, view: &view, timeout_ms };
+            let check = Check { command: ShellCommand::offline(command), worktree: &seen, timeout_ms };
             let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
             Checked { command: command.to_owned(), result }
         }

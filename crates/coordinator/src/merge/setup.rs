@@ -14,8 +14,8 @@ use std::sync::Arc;
 use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, RunState, check_hint};
-use orchestrate_git::Repo;
-use orchestrate_sandbox::{Cancel, Network, Sandbox, View};
+use orchestrate_git::{Repo, Seen};
+use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::{OnBase, begin, finish};
@@ -31,7 +31,7 @@ const MOST_NAMED: usize = 3;
 /// A worktree to be prepared.
 pub(crate) struct Unprepared<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) view: &'a View,
+    pub(crate) seen: &'a Seen,
     /// The tree that it contains.
     pub(crate) tree: Oid,
 }
@@ -44,7 +44,7 @@ pub(crate) async fn prepare(
     unprepared: Unprepared<'_>,
     shutdown: &Shutdown,
 ) -> Result<Option<CheckResult>, CoordinatorError> {
-    let Unprepared { path, view, tree } = unprepared;
+    let Unprepared { path, seen, tree } = unprepared;
     let (of, has_network) = (setup.clone(), setup.has_network);
     let (is_base, changed) = host.git(move |repo| of.difference(repo, &tree)).await?;
     if is_base || has_network {
@@ -58,7 +58,7 @@ pub(crate) async fn prepare(
         }
     }
     let command = ShellCommand::offline(&setup.command);
-    let check = Check { command, worktree: path, view, timeout_ms: setup.timeout_ms };
+    let check = Check { command, worktree: seen, timeout_ms: setup.timeout_ms };
     let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
     Ok(Some(if has_network { explained(result, &changed) } else { result }))
 }
@@ -95,8 +95,8 @@ async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Resu
     let (layout, of, command) = (host.layout.clone(), setup.clone(), setup.on_base());
     let begun = host.git(move |repo| begin(repo, &layout, &of)).await?;
     if begun.passed.is_none() {
-        let view = begun.worktree.view();
-        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms: setup.timeout_ms };
+        let seen = begun.worktree.seen();
+        let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
         let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
         if !result.passed {
             let failed = OnBase::Failed(with_cause(result, command));
@@ -121,8 +121,8 @@ pub(crate) fn on_base_blocking(
     let command = setup.on_base();
     let begun = begin(repo, layout, setup)?;
     if begun.passed.is_none() {
-        let view = begun.worktree.view();
-        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms: setup.timeout_ms };
+        let seen = begun.worktree.seen();
+        let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
         let result = run_check_blocking(sandbox, &check, cancel)?;
         if !result.passed {
             return Ok(OnBase::Failed(with_cause(result, command)));

@@ -51,6 +51,7 @@ pub(crate) fn bring(
         branch: None,
         base: commit.clone(),
         lock_reason: format!("orchestrate {run} verifier"),
+        times: Some(layout.source_times(run)),
     };
     // Before the files are copied: if one changes meanwhile, the next check finds it changed.
     let included = Blob::new(repo.worktrees().included_fingerprint()?).id().clone();

@@ -3,9 +3,10 @@
 //! Nothing here belongs to a run's journal, so a worker elsewhere has its own. Git is blocking, so every operation runs
 //! inside `spawn_blocking`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::Redactor;
+use orchestrate_core::{Redactor, RunId, TaskId};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_model::LazyCounter;
 use orchestrate_sandbox::Sandbox;
@@ -45,6 +46,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Returns the path at which an agent and its commands find its worktree.
+    pub(crate) fn path_seen(&self, run: &RunId, task: &TaskId) -> PathBuf {
+        self.repo.worktrees().path_seen(self.layout.worktree(run, task))
+    }
+
     /// Runs one git operation on a blocking thread.
     pub(crate) async fn git<T: Send + 'static>(
         &self,

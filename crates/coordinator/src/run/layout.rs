@@ -49,9 +49,27 @@ impl Layout {
         state_dir.join("repos")
     }
 
-    /// Returns the folder of a run's worktrees.
+    /// Returns the folder of a run's worktrees: where the link in its place leads, if there is one
+    /// (`worktree_folder.rs`).
     pub fn run(&self, run: &RunId) -> PathBuf {
+        let place = self.run_in_state(run);
+        std::fs::read_link(&place).unwrap_or(place)
+    }
+
+    /// Returns the place of that folder, or of the link to it, below the state folder.
+    pub(crate) fn run_in_state(&self, run: &RunId) -> PathBuf {
         self.root.join("runs").join(run.as_str())
+    }
+
+    /// Removes the folder of a run's worktrees if it is empty, and a link to it.
+    pub(crate) fn remove_empty_run(&self, run: &RunId) {
+        let (folder, place) = (self.run(run), self.run_in_state(run));
+        let is_gone = std::fs::remove_dir(&folder).is_ok() || !folder.exists();
+        if is_gone && folder != place {
+            drop(std::fs::remove_file(&place));
+            // The folder of the repository's other runs.
+            drop(folder.parent().map(std::fs::remove_dir));
+        }
     }
 
     /// Returns a task's worktree.
@@ -59,19 +77,30 @@ impl Layout {
         self.run(run).join(task.branch_component())
     }
 
-    /// Returns the worktree in which merged trees are checked; no task's name starts with a dot.
+    /// Returns the worktree in which merged trees are checked; no task's folder has such a name, and servers of files
+    /// do not hide it.
     pub fn verifier(&self, run: &RunId) -> PathBuf {
-        self.run(run).join(".verifier")
+        self.run(run).join("+verifier")
     }
 
     /// Returns the worktree in which the project's setup runs once, for all others.
     pub fn setup(&self, run: &RunId) -> PathBuf {
-        self.run(run).join(".setup")
+        self.run(run).join("+setup")
+    }
+
+    /// Returns the worktrees that earlier versions have made for checks and setups.
+    pub(crate) fn earlier_own(&self, run: &RunId) -> [PathBuf; 2] {
+        [".verifier", ".setup"].map(|name| self.run(run).join(name))
     }
 
     /// Returns the folder of the packages that the setup and the agents' installations download.
     pub fn packages(&self, run: &RunId) -> PathBuf {
         self.run(run).join(".packages")
+    }
+
+    /// Returns the record of the times that the files of a run's base have in all of its worktrees.
+    pub(crate) fn source_times(&self, run: &RunId) -> PathBuf {
+        self.root.join("source-times").join(run.as_str())
     }
 
     /// Returns the file of a run's markers.

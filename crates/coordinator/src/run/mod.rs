@@ -21,3 +21,4 @@ pub(crate) mod shutdown;
 pub(crate) mod time;
 pub(crate) mod time_limit;
 pub(crate) mod web;
+pub(crate) mod worktree_folder;

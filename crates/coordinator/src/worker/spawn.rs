@@ -257,7 +257,7 @@ fn sending(
     let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
     let grant = authority.grant.clone();
     let tools = within(&settings.tool_settings, Some(authority));
-    let policy = policy.limited(&tools, &context.host.layout.worktree(&context.run, &record.task.id));
+    let policy = policy.limited(&tools, &context.host.path_seen(&context.run, &record.task.id));
     let commands = match context.host.sandbox.confinement() {
         Confinement::Full => CommandNetwork::Proxied,
         Confinement::Fallback => CommandNetwork::Absent,
@@ -279,7 +279,7 @@ async fn map(
     let budget = MapBudget::of(role, settings.map_tokens, context_tokens);
     let rules = authority.rules_within(&settings.rules);
     let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
-    let worktree = context.host.layout.worktree(&context.run, &task.id);
+    let worktree = context.host.path_seen(&context.run, &task.id);
     let order = MapOrder {
         base: beginning.base.clone(),
         files: task.files.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use orchestrate_core::TaskId;
 use orchestrate_core::event::FailureCause;
 use orchestrate_core::policy::Policy;
+use orchestrate_git::Seen;
 use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;
@@ -54,8 +55,14 @@ impl Workplace {
     pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
         let Some(setup) = &self.assignment.setup else { return Ok(None) };
         let (_, tree) = self.files.tip().await?;
-        let unprepared = Unprepared { path: &self.scope.path, view: &self.scope.view.now(), tree };
+        let seen = self.seen();
+        let unprepared = Unprepared { path: self.files.path(), seen: &seen, tree };
         setup::prepare(&self.host, setup, unprepared, &self.shutdown).await
+    }
+
+    /// Returns the worktree as its processes see it now.
+    fn seen(&self) -> Seen {
+        Seen { path: self.scope.path.clone(), view: self.scope.view.now() }
     }
 
     /// Fails the task, unless its work has been handed over meanwhile.
@@ -67,8 +74,7 @@ impl Workplace {
     pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
         let check = Check {
             command: ShellCommand::offline(command),
-            worktree: &self.scope.path,
-            view: &self.scope.view.now(),
+            worktree: &self.seen(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
         Ok(run_check(&self.host.sandbox, check, &self.shutdown).await?.redacted(&self.host.redactor))

@@ -49,18 +49,18 @@ impl Workspace {
 
     /// Returns the scope of the tools.
     pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
-        let path = self.worktree.path().to_owned();
         let root = self.worktree.root().try_clone_to_owned();
-        let root = root.map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+        let root = root.map_err(|source| CoordinatorError::Io { path: self.path().to_owned(), source })?;
         let since_1970 = self.index_written()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
+        let path = self.host.repo.worktrees().path_seen(self.path().to_owned());
         Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(), checked_out })
     }
 
     /// Returns what makes the view of the worktree's processes.
     pub(crate) fn view(&self) -> ViewSource {
         let worktree = Arc::clone(&self.worktree);
-        ViewSource::new(move || worktree.view())
+        ViewSource::new(move || worktree.seen().view)
     }
 
     /// Returns when git's index of the worktree was last written.

@@ -79,5 +79,6 @@ fn worktree_spec(layout: &Layout, run: &RunId, task: &TaskId, base: Oid) -> Work
         branch: Some(run.task_branch(task)),
         base,
         lock_reason: format!("orchestrate {run} pid {}", std::process::id()),
+        times: Some(layout.source_times(run)),
     }
 }

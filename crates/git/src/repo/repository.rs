@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
-use orchestrate_sandbox::Cancel;
+use orchestrate_sandbox::{Cancel, Confinement};
 use rustix::fs::Access;
 
 use crate::error::GitError;
@@ -41,6 +41,8 @@ pub struct Repo {
     pub(crate) shared: Arc<Shared>,
     /// How git is started. Clones may differ in what kills it.
     pub(crate) program: Arc<Program>,
+    /// In which tier of the sandbox the processes of worktrees run.
+    tier: Confinement,
 }
 
 /// What all clones of a [`Repo`] share.
@@ -187,7 +189,21 @@ impl Repo {
             blob_lengths: Arc::default(),
             listed_trees: ListedTrees::default(),
         };
-        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
+        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program), tier: Confinement::Full })
+    }
+
+    /// Returns a handle for worktrees whose processes run in this tier of the sandbox. Until it is known, it counts as
+    /// the full one, in which no file of the checkout leads back into it: see [`Worktrees::are_mounted`].
+    ///
+    /// [`Worktrees::are_mounted`]: crate::Worktrees::are_mounted
+    #[must_use]
+    pub fn confined_in(&self, tier: Confinement) -> Repo {
+        Repo { tier, ..self.clone() }
+    }
+
+    /// Returns the tier of the sandbox in which the processes of worktrees run.
+    pub(crate) fn tier(&self) -> Confinement {
+        self.tier
     }
 
     /// Calls a function for each wait for the repository's lock that takes long. Only the first
@@ -206,7 +222,7 @@ impl Repo {
     /// The operation that was in progress fails with [`GitError::Killed`].
     #[must_use]
     pub fn killed_by(&self, cancel: &Cancel) -> Repo {
-        Repo { shared: Arc::clone(&self.shared), program: Arc::new(self.program.killed_by(cancel)) }
+        Repo { program: Arc::new(self.program.killed_by(cancel)), ..self.clone() }
     }
 
     /// Waits for the repository's lock; `work` is recorded in it.

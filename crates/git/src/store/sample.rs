@@ -26,7 +26,13 @@ impl Sample {
         }
         let tree = made.find_tree(tree.write().unwrap()).unwrap();
         let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &tree, &[]).unwrap());
-        let spec = WorktreeSpec { path: folder.path().join("T1"), branch: None, base, lock_reason: String::new() };
+        let spec = WorktreeSpec {
+            path: folder.path().join("T1"),
+            branch: None,
+            base,
+            lock_reason: String::new(),
+            times: None,
+        };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.worktrees().add(&spec).unwrap();
         Sample { folder, repo, worktree }

@@ -193,7 +193,7 @@ mod tests {
         let empty = made.find_tree(made.treebuilder(None).unwrap().write().unwrap()).unwrap();
         let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &empty, &[]).unwrap());
         let path = folder.path().join("T1");
-        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
+        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new(), times: None };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.worktrees().add(&spec).unwrap();
         (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());

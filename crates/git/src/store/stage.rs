@@ -347,7 +347,7 @@ impl Conversion {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
-fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
+pub(crate) fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
     IndexEntry {
         ctime: IndexTime::new(seconds(stat.st_ctime) as i32, nanoseconds(stat.st_ctime_nsec) as u32),
         mtime: IndexTime::new(seconds(stat.st_mtime) as i32, nanoseconds(stat.st_mtime_nsec) as u32),
@@ -389,7 +389,7 @@ fn named(value: Option<Vec<u8>>) -> Option<String> {
 }
 
 /// Reports whether a file has the metadata that the index recorded.
-fn looks_same(stat: &Stat, entry: &IndexEntry) -> bool {
+pub(crate) fn looks_same(stat: &Stat, entry: &IndexEntry) -> bool {
     let on_disk = entry_of(&[], entry.mode, entry.id, stat);
     let facts = |entry: &IndexEntry| {
         let times =

@@ -5,8 +5,9 @@
 //! files are never copied, and a file that the worktree already has is not overwritten. Git
 //! computes both lists, in the user's own checkout.
 //!
-//! A file that leads back into the checkout, such as an editable install, leads into the worktree
-//! afterwards, or is refused ([`links_back`](crate::worktree::links_back)).
+//! Where a worktree is mounted at the checkout's path, files that lead there are right as they are. Elsewhere, a file
+//! that leads back into the checkout, such as an editable install, leads into the worktree afterwards, or is refused
+//! ([`links_back`](crate::worktree::links_back)).
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -68,14 +69,19 @@ impl Worktrees<'_> {
         }
         worktree.verify_untampered()?;
         let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
-        let relocation = Relocation::new(self.repo.workdir(), worktree.path());
+        let relocation = self.relocation_to(worktree.path());
         let mut copied = Vec::new();
         for path in files {
-            if self.copy_one(&from, worktree, &relocation, &path)? {
+            if self.copy_one(&from, worktree, relocation.as_ref(), &path)? {
                 copied.push(path_of(&path));
             }
         }
         Ok(copied)
+    }
+
+    /// Returns what leads files to another folder than the checkout, unless they are seen at its path there as well.
+    fn relocation_to(&self, folder: &Path) -> Option<Relocation> {
+        (!self.are_mounted()).then(|| Relocation::new(self.repo.workdir(), folder))
     }
 
     /// Copies one file; returns whether it did.
@@ -83,7 +89,7 @@ impl Worktrees<'_> {
         &self,
         from: &OwnedFd,
         worktree: &Worktree,
-        relocation: &Relocation,
+        relocation: Option<&Relocation>,
         path: &[u8],
     ) -> Result<bool, GitError> {
         let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
@@ -112,7 +118,12 @@ impl Worktrees<'_> {
 
     /// Returns what a file of the checkout becomes in a worktree; `None` if it is left out, or is neither a regular
     /// file nor a link.
-    fn relocated(&self, from: &OwnedFd, relocation: &Relocation, path: &[u8]) -> Result<Option<Entry>, GitError> {
+    fn relocated(
+        &self,
+        from: &OwnedFd,
+        relocation: Option<&Relocation>,
+        path: &[u8],
+    ) -> Result<Option<Entry>, GitError> {
         let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let source = match openat::open_folder(from, folder) {
@@ -122,7 +133,7 @@ impl Worktrees<'_> {
         let Some(stat) = openat::look(&source, name).map_err(failed())? else { return Ok(None) };
         let read = match openat::kind(&stat) {
             FileType::Symlink => openat::read_link(&source, name).map(Read::Link),
-            FileType::RegularFile => match Kind::of(path) {
+            FileType::RegularFile => match Kind::of(path).filter(|_| relocation.is_some()) {
                 None => Ok(Read::Unsearched),
                 Some(kind) => openat::read(&source, name, MAX_SEARCHED)
                     .map(|read| read.map_or(Read::Unsearched, |(bytes, stat)| Read::File(kind, bytes, stat.st_mode))),
@@ -134,16 +145,19 @@ impl Worktrees<'_> {
             read => read.map_err(failed())?,
         };
         let relative = path_of(path);
-        match read {
-            Read::Unsearched => Ok(Some(Entry::Same(source))),
-            Read::Link(leads) => match relocation.link(&relative, Path::new(OsStr::from_bytes(&leads))) {
-                Relocated::Other(leads) => Ok(Some(Entry::Link(leads))),
-                _ => {
-                    self.require_nothing_behind(relocation, &relative)?;
-                    Ok(Some(Entry::Link(leads)))
+        match (read, relocation) {
+            (Read::Unsearched | Read::File(..), None) | (Read::Unsearched, _) => Ok(Some(Entry::Same(source))),
+            (Read::Link(leads), None) => Ok(Some(Entry::Link(leads))),
+            (Read::Link(leads), Some(relocation)) => {
+                match relocation.link(&relative, Path::new(OsStr::from_bytes(&leads))) {
+                    Relocated::Other(leads) => Ok(Some(Entry::Link(leads))),
+                    _ => {
+                        self.require_nothing_behind(relocation, &relative)?;
+                        Ok(Some(Entry::Link(leads)))
+                    }
                 }
-            },
-            Read::File(kind, bytes, mode) => match relocation.content(kind, &bytes) {
+            }
+            (Read::File(kind, bytes, mode), Some(relocation)) => match relocation.content(kind, &bytes) {
                 Ok(Relocated::Same) => Ok(Some(Entry::Same(source))),
                 Ok(Relocated::Other(bytes)) => Ok(Some(Entry::Content(bytes, mode))),
                 Ok(Relocated::LeftOut) => Ok(None),
@@ -193,9 +207,9 @@ impl Worktrees<'_> {
     /// [`RepositoryRefusal::LeadsBack`], and those of [`copy_included`](Self::copy_included).
     pub(crate) fn require_includable(&self) -> Result<(), GitError> {
         let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
-        let relocation = Relocation::new(self.repo.workdir(), Path::new(ANY_WORKTREE));
+        let relocation = self.relocation_to(Path::new(ANY_WORKTREE));
         for path in self.included()? {
-            self.relocated(&from, &relocation, &path)?;
+            self.relocated(&from, relocation.as_ref(), &path)?;
         }
         Ok(())
     }
@@ -205,7 +219,7 @@ impl Worktrees<'_> {
     /// # Errors
     /// [`RepositoryRefusal::LeadsBack`]; also fails if the commit cannot be read.
     pub(crate) fn require_no_path_back(&self, commit: &Oid) -> Result<(), GitError> {
-        let relocation = Relocation::new(self.repo.workdir(), Path::new(ANY_WORKTREE));
+        let Some(relocation) = self.relocation_to(Path::new(ANY_WORKTREE)) else { return Ok(()) };
         let tree = self.repo.tree_of(commit)?;
         for name in COMMITTED {
             let Some(bytes) = self.repo.store().read_stored(&tree, Path::new(name))? else { continue };

@@ -102,6 +102,14 @@ impl ShownRefs {
         self.own.as_ref().map(PathBuf::from)
     }
 
+    /// Returns the file of the agent's own branch with its content, if the branch exists: with it, programs that do not
+    /// use git itself find their commit.
+    pub(crate) fn own(&self) -> Option<(PathBuf, Vec<u8>)> {
+        let name = self.own.as_ref()?;
+        let id = self.direct.get(name.as_bytes())?;
+        Some((PathBuf::from(name), [id, b"\n".as_slice()].concat()))
+    }
+
     /// Returns what covers the refs of a git directory.
     pub(crate) fn masks(&self, common_dir: &Path) -> Vec<Mask> {
         let whole = [

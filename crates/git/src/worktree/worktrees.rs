@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
 use orchestrate_files::TemporaryFolder;
-use orchestrate_sandbox::{Content, HostView, Mask, View};
+use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, View, can_mount_at};
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
@@ -27,6 +27,8 @@ use crate::repo::repository::{ours, tree_of};
 use crate::store::openat;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
+use crate::worktree::private_git_dir;
+use crate::worktree::private_git_dir::GitDirs;
 use crate::worktree::reconcile;
 use crate::worktree::shown;
 use crate::worktree::shown_refs::ShownRefs;
@@ -50,6 +52,8 @@ pub struct WorktreeSpec {
     pub base: Oid,
     /// The reason for the lock, which `git worktree list` shows.
     pub lock_reason: String,
+    /// The record of the times that the base's files have: see [`Worktrees::record_times`].
+    pub times: Option<PathBuf>,
 }
 
 /// A worktree of ours, with an open descriptor of its directory.
@@ -59,6 +63,17 @@ pub struct Worktree {
     admin_dir: PathBuf,
     root: OwnedFd,
     branch: Option<String>,
+    /// The user's own checkout, if the worktree is mounted at its path.
+    mounted_at: Option<PathBuf>,
+}
+
+/// A worktree as its processes see it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The path at which they find it.
+    pub path: PathBuf,
+    /// All files that they see.
+    pub view: View,
 }
 
 /// The result of removing a worktree.
@@ -90,8 +105,33 @@ impl Worktree {
         self.root.as_fd()
     }
 
-    /// Returns the file system view for processes of the worktree's agent: its files are writable,
-    /// git's are readable.
+    /// Returns the worktree as its processes see it: its files are writable, git's are readable.
+    ///
+    /// Where worktrees are mounted ([`Worktrees::are_mounted`]), it is at the path of the user's checkout, which it
+    /// hides: absolute paths in what was built or installed there lead to the worktree's files. Its git directory is
+    /// made for each view ([`private_git_dir`]).
+    pub fn seen(&self) -> Seen {
+        match &self.mounted_at {
+            Some(checkout) => Seen { path: checkout.clone(), view: self.mounted_view(checkout) },
+            None => Seen { path: self.path.clone(), view: self.own_view() },
+        }
+    }
+
+    fn mounted_view(&self, checkout: &Path) -> View {
+        let common_dir = self.common_dir();
+        let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
+        let mut mounts = vec![Mount::new(checkout, Mounted::Writable(self.path.clone()))];
+        mounts.extend(private_git_dir::mounts(&GitDirs { common_dir, admin_dir: &self.admin_dir }, config, &refs));
+        mounts.push(Mount::new(checkout.join(".git"), Mounted::File(private_git_dir::pointer())));
+        View::Host(HostView { mounts, ..HostView::default() })
+    }
+
+    /// Returns the folder of git's files for all worktrees.
+    fn common_dir(&self) -> &Path {
+        self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir)
+    }
+
+    /// Returns the view in which the worktree is at its own path.
     ///
     /// The `.git` file is read-only, and of git's directories only the files that git needs to read
     /// are visible (`shown.rs`). A sandbox tier that cannot mask a file inside a writable folder
@@ -100,8 +140,8 @@ impl Worktree {
     /// The refs are those of now, and of those of runs only the worktree's own branch (`shown_refs.rs`). A tier that
     /// cannot replace files hides the refs and the configuration; git's reading commands find them in a git directory
     /// of the job's own (`stand_in.rs`).
-    pub fn view(&self) -> View {
-        let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir);
+    fn own_view(&self) -> View {
+        let common_dir = self.common_dir();
         let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
         let mut masks = refs.masks(common_dir);
         masks.push(Mask { path: self.path.join(".git"), content: Content::ReadOnly });
@@ -191,6 +231,17 @@ impl Removed {
 }
 
 impl Worktrees<'_> {
+    /// Reports whether processes find worktrees at the path of the user's checkout: in a tier that can mount files at
+    /// other paths than their own, unless every process needs what is there, such as in `/etc`.
+    pub fn are_mounted(&self) -> bool {
+        self.repo.tier().mounts() && can_mount_at(self.repo.workdir())
+    }
+
+    /// Returns the path at which processes find the worktree that is at `own`.
+    pub fn path_seen(&self, own: PathBuf) -> PathBuf {
+        if self.are_mounted() { self.repo.workdir().to_owned() } else { own }
+    }
+
     /// Creates a worktree, or takes over what exists of it.
     ///
     /// An existing branch of that name is not moved. If the directory was deleted, it is recreated
@@ -224,7 +275,11 @@ impl Worktrees<'_> {
         }
         worktree.verify_untampered()?;
         if is_new {
-            self.fill(&worktree, &self.head(&worktree)?)?;
+            let head = self.head(&worktree)?;
+            self.fill(&worktree, &head)?;
+            if let Some(times) = &spec.times {
+                self.set_recorded_times(&worktree, times, &head)?;
+            }
         }
         Ok(worktree)
     }
@@ -332,6 +387,11 @@ impl Worktrees<'_> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 drop(std::fs::remove_dir(&place));
                 None
+            }
+            // The user's folder for worktrees is on another file system: the trash is beside the worktree then.
+            Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+                drop(std::fs::remove_dir(&place));
+                Some(set_aside(path)?)
             }
             Err(error) => {
                 return Err(GitError::Io { doing: "move to the trash", path: path.to_owned(), source: error });
@@ -489,7 +549,8 @@ impl Worktrees<'_> {
         let head = admin_dir.join("HEAD");
         let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
         let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
-        Ok(Worktree { path, admin_dir, root, branch })
+        let mounted_at = self.are_mounted().then(|| self.repo.workdir().to_owned());
+        Ok(Worktree { path, admin_dir, root, branch, mounted_at })
     }
 
     /// Sets the worktree's tracked files and index to those of a commit or tree. Other files stay.
@@ -502,6 +563,16 @@ impl Worktrees<'_> {
         let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
         self.repo.program.require(&run).map(drop)
     }
+}
+
+/// Moves a worktree into a new folder beside it, which is returned.
+fn set_aside(path: &Path) -> Result<PathBuf, GitError> {
+    let folder = path.parent().unwrap_or(path);
+    let place =
+        TemporaryFolder::create("trash-", Some(folder)).map_err(GitError::io("make a folder in", folder))?.keep();
+    std::fs::rename(path, place.join(path.file_name().unwrap_or_default()))
+        .map_err(GitError::io("move to the trash", path))?;
+    Ok(place)
 }
 
 /// Reports whether a folder has no other file than this one.

@@ -194,6 +194,7 @@ fn attributes_and_local_drivers_run_nothing() {
             path: fixture.path().join("worktrees/T1"),
             branch: Some("orchestrate/r-test01/T1".to_owned()),
             lock_reason: "test".to_owned(),
+            times: None,
         })
         .unwrap();
     write_files(worktree.path(), &[("file", "agent\n")]);

@@ -93,7 +93,7 @@ fn a_stand_in_has_what_may_be_shown() {
     let worktree = fixture.worktree(&repo, "T1");
     fixture.git(&["branch", "orchestrate/r-test01/T2"]);
     let stand_in = || {
-        let View::Host(view) = worktree.view();
+        let View::Host(view) = worktree.seen().view;
         let files = view.stand_in.unwrap().files;
         let content = |name: &str| {
             let file = files.iter().find(|(path, _)| path.ends_with(name)).map(|(_, file)| file);

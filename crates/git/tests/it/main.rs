@@ -19,4 +19,5 @@ mod refs;
 mod refuse;
 mod remote;
 mod snapshot;
+mod source_times;
 mod worktree;

@@ -9,6 +9,7 @@ use orchestrate_core::Oid;
 use orchestrate_git::{
     CommitSpec, Environment, GitError, Identities, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec,
 };
+use orchestrate_sandbox::Confinement;
 
 /// A repository with one commit, a folder for worktrees, and a program that must not run.
 pub(crate) struct Fixture {
@@ -57,7 +58,8 @@ impl Fixture {
 
     /// Opens a repository as a run does.
     pub(crate) fn open(&self, start: &Path) -> Result<Repo, GitError> {
-        Repo::open_as(start, &self.state(), self.environment())
+        // The tier in which worktrees are at their own paths.
+        Ok(Repo::open_as(start, &self.state(), self.environment())?.confined_in(Confinement::Fallback))
     }
 
     /// Returns the environment for git: the user's own configuration is the fixture's.
@@ -105,6 +107,7 @@ impl Fixture {
             branch: Some(format!("orchestrate/r-test01/{name}")),
             base: self.tip("HEAD"),
             lock_reason: "orchestrate r-test01".to_owned(),
+            times: None,
         }
     }
 

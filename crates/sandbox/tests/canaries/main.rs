@@ -17,6 +17,7 @@ mod groups;
 mod inodes;
 mod lifetime;
 mod limits;
+mod mounted;
 mod probe;
 mod proxied;
 mod rank;
@@ -70,6 +71,7 @@ fn trials() -> Vec<Trial> {
         tests.extend(proxied::tests(confinement));
         tests.extend(inodes::tests(confinement));
         tests.extend(view::tests(confinement));
+        tests.extend(mounted::tests(confinement));
         tests.extend(lifetime::tests(confinement));
         tests.extend(limits::tests(confinement));
         tests.extend(groups::tests(confinement));

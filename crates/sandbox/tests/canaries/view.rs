@@ -179,8 +179,19 @@ fn does_not_write_through_a_link(room: &Room) {
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "x\n");
 }
 
+/// In the full tier it is at the path of the user's, where programs have recorded it.
 fn has_an_empty_private_home(room: &Room) {
-    assert_eq!(room.says("ls -A ~; touch ~/x && echo t > $TMPDIR/y && cat $TMPDIR/y"), (Exit::Code(0), "t\n".into()));
+    let users = room.outside.path().canonicalize().unwrap();
+    std::fs::write(users.join("theirs"), "").unwrap();
+    let mut coordinator = coordinator_of(room, "echo ~; ls -A ~; touch ~/x && ls ~");
+    coordinator.env("HOME", &users).env("PATH", "/usr/bin:/bin").env_remove("CARGO_HOME").env_remove("RUSTUP_HOME");
+    let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
+    let is_full = room.sandbox.confinement() == Confinement::Full;
+    assert!(said.ends_with("\nx\n") && said.lines().count() == 2, "{said}");
+    assert_eq!(said.starts_with(users.to_str().unwrap()), is_full, "{said}");
+    assert!(!users.join("x").exists());
+    let said = room.says("touch ~/x && echo t > $TMPDIR/y && cat $TMPDIR/y");
+    assert_eq!(said, (Exit::Code(0), "t\n".into()));
     assert_eq!(room.says("ls -A ~ $TMPDIR/y").0, Exit::Code(2), "the next job has a new one");
     // The control: a file in a folder of both jobs is seen by the next one.
     assert_eq!(room.says("echo t > shared").0, Exit::Code(0));

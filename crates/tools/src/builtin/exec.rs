@@ -29,10 +29,12 @@ use crate::scope::CallScope;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
 
+/// The tool that stores an agent's files.
+const COMMIT: &str = "git_commit";
 /// The subcommands of git that change something, each with the tool that does it instead.
 const GIT_TOOLS: &[(&str, &str)] = &[
     ("add", "git_add"),
-    ("commit", "git_commit"),
+    ("commit", COMMIT),
     ("stash", "git_stash"),
     ("branch", "git_branch"),
     ("checkout", "git_checkout"),
@@ -124,7 +126,7 @@ impl Tool for RunShellCommand {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
-        let advice = git_advice(&arguments.command);
+        let advice = git_advice(&arguments.command, &context.scope().grant.tools);
         let named = arguments.network.then(|| patterns(&arguments.domains));
         let command = command(arguments);
         let timeout = command.time_limit(context.limits());
@@ -216,12 +218,21 @@ fn command(arguments: Arguments) -> Command {
     Command { cwd: arguments.cwd, timeout: arguments.timeout.map(Duration::from_secs), ..Command::new(argv) }
 }
 
-/// Returns which tools do what a command line asks of git: in the worktree, commands can only read.
-fn git_advice(command: &str) -> Option<String> {
+/// Returns which of an agent's tools do what a command line asks of git: in the worktree, commands can only read.
+fn git_advice(command: &str, granted: &BTreeSet<String>) -> Option<String> {
     let subcommands = git_subcommands(command);
-    let tools = GIT_TOOLS.iter().filter(|(subcommand, _)| subcommands.contains(*subcommand));
+    let asked = GIT_TOOLS.iter().filter(|(subcommand, _)| subcommands.contains(*subcommand));
+    let (has_tool, lacks_tool): (Vec<_>, Vec<_>) = asked.partition(|(_, tool)| granted.contains(*tool));
+    let tools = has_tool.iter();
     let mut advice: Vec<String> =
         tools.map(|(subcommand, tool)| format!("use the tool `{tool}` instead of `git {subcommand}`")).collect();
+    let commits = has_tool.iter().any(|(_, tool)| *tool == COMMIT);
+    if !lacks_tool.is_empty() && !commits {
+        advice.push(match granted.contains(COMMIT) {
+            true => format!("the tool `{COMMIT}` stores your files, and your branch is merged for you when you finish"),
+            false => "leave your work in the files, which are committed for you when you finish".to_owned(),
+        });
+    }
     if subcommands.contains("push") {
         let own = "your branch is merged for you when you finish; only the tool `git_push`, if you have it, pushes it";
         advice.push(own.to_owned());
@@ -310,11 +321,15 @@ mod tests {
             ("git checkout -- a", Some("`git_checkout`")),
             ("git stash", Some("`git_stash`")),
         ];
+        let all: BTreeSet<String> = GIT_TOOLS.iter().map(|(_, tool)| (*tool).to_owned()).collect();
         for (command, expected) in table {
-            let advice = git_advice(command);
+            let advice = git_advice(command, &all);
             assert_eq!(advice.is_some(), expected.is_some(), "{command}");
             assert!(advice.unwrap_or_default().contains(expected.unwrap_or_default()), "{command}");
         }
+        let advice = git_advice("git add -A && git commit -m x", &BTreeSet::from(["git_add".to_owned()])).unwrap();
+        assert!(advice.contains("`git_add`") && !advice.contains("`git_commit`"), "{advice}");
+        assert!(advice.contains("committed for you"), "{advice}");
     }
 
     #[test]

@@ -1,0 +1,79 @@
+//! The folder of worktrees that the user chooses.
+//!
+//! Servers of files, globs and watchers pass over folders whose names begin with a dot, so such a folder is refused:
+//! tests of projects would fail there.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use crate::layers::{Location, Problem, ProblemCode, Source};
+use crate::resolve::Resolved;
+
+/// The key.
+const KEY: &str = "worktree.folder";
+
+/// Returns the folder, if the user chooses one.
+///
+/// # Errors
+/// Returns the problem with it.
+pub(crate) fn worktree_folder(
+    resolved: &Resolved,
+    variables: &BTreeMap<String, String>,
+) -> Result<Option<PathBuf>, Vec<Problem>> {
+    let Some(text) = resolved.text(KEY) else { return Ok(None) };
+    let path = match (text.strip_prefix("~/"), variables.get("HOME")) {
+        (Some(below), Some(home)) => PathBuf::from(home).join(below),
+        _ => PathBuf::from(&text),
+    };
+    match refusal(&path) {
+        None => Ok(Some(path)),
+        Some(reason) => {
+            let place = resolved.chosen.get(KEY).and_then(|chosen| chosen.place.clone());
+            let place = place.unwrap_or_else(|| Location::of(Source::Default, KEY));
+            let message = format!("`{text}` cannot hold worktrees: {reason}");
+            Err(vec![Problem::new(place, ProblemCode::InvalidValue, message)])
+        }
+    }
+}
+
+fn refusal(path: &Path) -> Option<&'static str> {
+    let is_hidden = |part: Component<'_>| match part {
+        Component::Normal(name) => name.to_string_lossy().starts_with('.'),
+        Component::ParentDir | Component::CurDir => true,
+        Component::RootDir | Component::Prefix(_) => false,
+    };
+    if !path.is_absolute() {
+        return Some("it is neither absolute nor below `~/`");
+    }
+    path.components()
+        .any(is_hidden)
+        .then_some("a name on the way to it begins with a dot, and servers hide such folders")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::named;
+    use crate::layers::Layer;
+
+    #[test]
+    fn a_folder_is_absolute_and_visible() {
+        let found = |text: &str| {
+            let mut layer = Layer::default();
+            layer.take_text(named(KEY).unwrap(), text, Location::of(Source::Flags, KEY)).unwrap();
+            let variables = BTreeMap::from([("HOME".to_owned(), "/home/u".to_owned())]);
+            worktree_folder(&Resolved::of(&[layer]), &variables).ok().flatten()
+        };
+        let table = [
+            ("/srv/worktrees", Some("/srv/worktrees")),
+            ("~/trees", Some("/home/u/trees")),
+            ("trees", None),
+            ("~/.cache/trees", None),
+            ("/srv/../etc", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(found(text), expected.map(PathBuf::from), "{text}");
+        }
+        assert_eq!(worktree_folder(&Resolved::of(&[]), &BTreeMap::new()), Ok(None));
+    }
+}

@@ -22,6 +22,7 @@ pub(crate) mod models;
 mod plan_styles;
 mod project_texts;
 mod questions;
+mod referred_files;
 mod repair;
 mod setup;
 mod signals;
@@ -58,6 +59,7 @@ pub(crate) fn cases() -> Vec<Case> {
         models::cases,
         project_texts::cases,
         questions::cases,
+        referred_files::cases,
         repair::cases,
         signals::cases,
         spawning::cases,

@@ -42,9 +42,11 @@ impl Archive {
         }
         let Some(branch) = self.own_branch(state, record)? else { return Ok(None) };
         let commits = self.repo.store().first_parents(&branch.tip, &branch.found)?.len();
-        let files = match self.worktree_of(state, record)? {
-            Some(worktree) => self.own_files(record, &branch, &worktree)?,
-            None => Vec::new(),
+        let files = match self.worktree_of(state, record) {
+            Ok(Some(worktree)) => self.own_files(record, &branch, &worktree)?,
+            // A review shows the work all the same; taking the files says what is wrong.
+            Ok(None) | Err(CoordinatorError::Git(GitError::Tampered { .. })) => Vec::new(),
+            Err(error) => return Err(error),
         };
         Ok(Some(OwnChanges { commits, files }))
     }
@@ -183,7 +185,10 @@ impl Archive {
                 Ok(changed.iter().map(|path| text(path)).collect())
             }
             // It is the person's all the same; taking it says what is wrong.
-            Err(GitError::Unstorable { path, .. } | GitError::FilterAsked { path, .. }) => Ok(vec![text(&path)]),
+            Err(
+                GitError::Unstorable { path, .. } | GitError::FilterAsked { path, .. } | GitError::TooLarge { path, .. },
+            ) => Ok(vec![text(&path)]),
+            Err(GitError::UnfinishedMerge { files, .. }) => Ok(files),
             Err(error) => Err(error.into()),
         }
     }

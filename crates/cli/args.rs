@@ -4,6 +4,7 @@
 //! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
 
 mod audit;
+mod by_hand;
 mod json;
 mod later;
 mod message;
@@ -20,6 +21,7 @@ use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_settings::{Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
+pub(crate) use self::by_hand::{AdoptArgs, OpenArgs};
 pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
 use self::later::Later;
 pub(crate) use self::message::MessageArgs;
@@ -67,6 +69,10 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Approve a task's work, or a tool call that waits for your decision
     Approve(ApproveArgs),
+    /// Take what you have changed in a task's worktree and on its branch as its work; it is checked again
+    Adopt(AdoptArgs),
+    /// Start your shell, or your editor, in a task's worktree
+    Open(OpenArgs),
     /// Return a task's work to its agent, or deny a tool call that waits for your decision
     Reject(RejectArgs),
     /// Retry a task that did not succeed
@@ -361,6 +367,12 @@ pub(crate) struct ApproveArgs {
     /// The hash shown with the call; without it, the call is shown on the terminal and you are asked
     #[arg(long)]
     pub(crate) hash: Option<String>,
+    /// Approve only these files and folders of a task's work; the rest returns to its agent once they are merged
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["tree", "hash"])]
+    pub(crate) only: Vec<String>,
+    /// The message for the agent, to which the rest returns
+    #[arg(long, short, value_name = "TEXT", value_parser = words, requires = "only")]
+    pub(crate) message: Option<String>,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,

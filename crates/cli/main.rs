@@ -94,6 +94,8 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Review(arguments) => commands::review::execute(context, arguments),
         Command::Diff(arguments) => commands::diff::execute(context, arguments),
         Command::Approve(arguments) => commands::approve::execute(context, arguments),
+        Command::Adopt(arguments) => commands::adopt::execute(context, arguments),
+        Command::Open(arguments) => commands::open::execute(context, arguments),
         Command::Reject(arguments) => commands::reject::execute(context, arguments),
         Command::Retry(arguments) => commands::retry::execute(context, arguments),
         Command::Drop(arguments) => commands::drop::execute(context, arguments),

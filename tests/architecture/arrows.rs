@@ -87,8 +87,9 @@ const WALLS: [Wall; 15] = [
     Wall {
         package: "orchestrate-git",
         ours: &["orchestrate-core", "orchestrate-files", "orchestrate-sandbox"],
-        // memchr finds a path in hundreds of megabytes; other libraries compile it already.
-        others: &["git2", "memchr", "tempfile"],
+        // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; other libraries compile
+        // both already.
+        others: &["git2", "memchr", "sha2", "tempfile"],
     },
     Wall {
         package: "orchestrate-model",

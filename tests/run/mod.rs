@@ -23,6 +23,7 @@ mod one_path;
 mod plan_styles;
 mod project_texts;
 mod questions;
+mod referred_files;
 mod repair;
 mod setup;
 mod signals;
@@ -60,6 +61,7 @@ pub(crate) fn cases() -> Vec<Case> {
         one_path::cases,
         project_texts::cases,
         questions::cases,
+        referred_files::cases,
         repair::cases,
         signals::cases,
         spawning::cases,

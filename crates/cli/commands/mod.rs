@@ -1,5 +1,6 @@
 //! One file for each command, named after it.
 
+pub(crate) mod adopt;
 pub(crate) mod agents;
 pub(crate) mod approve;
 pub(crate) mod audit;
@@ -16,6 +17,7 @@ pub(crate) mod init;
 pub(crate) mod land;
 pub(crate) mod log;
 pub(crate) mod message;
+pub(crate) mod open;
 pub(crate) mod permissions;
 pub(crate) mod recover;
 pub(crate) mod reject;

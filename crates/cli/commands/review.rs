@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 
 use orchestrate_coordinator::{Archive, CoordinatorError};
 use orchestrate_core::invisible::shown;
-use orchestrate_core::review::{ReviewEntry, Risk};
+use orchestrate_core::review::{OwnChanges, ReviewEntry, Risk};
 use orchestrate_core::run_state::TaskError;
 use orchestrate_core::{Action, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::Store;
@@ -77,7 +77,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let calls = || state.open_approvals().filter(|(_, approval)| approval.task == task);
     head.push_str(&table::calls(calls()));
     let answers = calls().map(|(call, _)| Action::Answer(call.clone()));
-    let actions: Vec<Action> = answers.chain(state.actions(&task)).collect();
+    let actions: Vec<Action> = answers.chain(entry.adopt()).chain(state.actions(&task)).collect();
     let next = next::render(&next::commands(named, &run, &actions));
     if !std::io::stdout().is_terminal() {
         return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
@@ -125,8 +125,10 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branc
     let next = next::commands(named, run, &actions);
     let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
     let calls = table::calls(state.open_approvals());
+    let own: String =
+        entries.iter().filter_map(|entry| Some(format!("{}: {}\n", entry.task, entry.own.as_ref()?))).collect();
     let flagged: String = entries.iter().map(|entry| table::flagged(&entry.task, entry.taint.as_ref())).collect();
-    output::result(&format!("{}{flagged}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
+    output::result(&format!("{}{own}{flagged}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
 fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
@@ -198,6 +200,7 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }
+    text.push_str(&entry.own.as_ref().map(own_changes).unwrap_or_default());
     text.push_str(&table::flagged(&entry.task, entry.taint.as_ref()));
     text.push_str(&hand_back.map(held_against).unwrap_or_default());
     text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
@@ -206,6 +209,12 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
         text.push_str(&output::quoted(report));
     }
     text
+}
+
+/// Describes what the user has changed, with the names of the files.
+fn own_changes(own: &OwnChanges) -> String {
+    let files = if own.files.is_empty() { String::new() } else { format!(": {}", output::names(&own.files, 200)) };
+    format!("{own}{files}\n")
 }
 
 /// Describes which claims of a report the facts do not bear out, what it asks, and the checks that ran.

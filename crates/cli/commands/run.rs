@@ -25,7 +25,7 @@ use crate::show::tool_files;
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
     let typed: Vec<_> = arguments.settings.values().into_iter().chain(arguments.output.values()).collect();
     let directories = context.directories()?;
-    let project = Project::open(&context.directory, &directories.state)?;
+    let project = Project::open(&context.directory, &directories.state)?.fetching(tell_fetch);
     project.require_ready()?;
     let mut file = plan_file::open(context, &arguments.plan, typed.clone(), Some(&project))?;
     if context.offer_tools(&project, &file.loaded)? {
@@ -76,6 +76,12 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     landing::finish(context, loaded, ended?)
 }
 
+/// Says that what a partial clone lacks is fetched, which may take a while.
+fn tell_fetch(files: usize) {
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    output::note(&format!("fetching {files} that this partial clone lacks"));
+}
+
 /// Returns the plan with an agent that makes a plan of its goal; fails if it is a plan already.
 fn to_be_planned(plan: Plan) -> Result<Plan, CommandError> {
     if plan.is_goal() {
@@ -117,8 +123,8 @@ fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> R
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
     plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
     plan.not_run().iter().for_each(|said| output::note(said));
-    project.warnings()?.iter().for_each(|warning| output::warning(warning));
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
+    project.warnings(base.as_deref())?.iter().for_each(|warning| output::warning(warning));
     let without_effect = project.without_effect(base.as_deref(), Some(&of_user)).map_err(CommandError::at_start)?;
     without_effect.iter().for_each(|warning| output::warning(warning));
     tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);

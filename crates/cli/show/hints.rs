@@ -31,6 +31,15 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         CoordinatorError::FewFiles { .. } => {
             Some("start it where `ulimit -Hn` allows more, such as in a new shell".to_owned())
         }
+        CoordinatorError::NothingToAdopt { run, task } => {
+            Some(format!("`orchestrate open {task} --run {run}` starts a shell in its worktree"))
+        }
+        CoordinatorError::OwnChanges { run, task, .. } => {
+            Some(format!("`orchestrate adopt {task} --run {run}` takes it first"))
+        }
+        CoordinatorError::NotChanged { run, task, .. } => {
+            Some(format!("`orchestrate review {task} --run {run}` lists the files"))
+        }
         CoordinatorError::NoPlace { run, task, .. } => {
             Some(format!("`orchestrate review {task} --run {run}` shows its work"))
         }

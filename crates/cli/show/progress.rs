@@ -8,7 +8,7 @@ use std::time::Duration;
 use orchestrate_coordinator::Retry;
 use orchestrate_core::egress::{EgressDecided, EgressDecision};
 use orchestrate_core::event::{
-    FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
+    AdoptedWork, FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
 };
 use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
@@ -274,6 +274,9 @@ fn detail(event: &Event) -> Option<String> {
         Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => format!("{task}: merging into {agent}"),
         Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
+            format!("{task}: your commit {} is its work now", short(commit.as_str()))
+        }
         Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
         _ => return message_detail(event),
     })
@@ -361,6 +364,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::ChildrenEnded => "the agents that it spawned have ended",
         ReturnCause::Rejected => "rejected in review",
         ReturnCause::Retried => "retried on request",
+        ReturnCause::Rest => "a part was taken, and this is the rest",
     }
 }
 

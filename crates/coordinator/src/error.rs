@@ -180,6 +180,42 @@ pub enum CoordinatorError {
         /// The number of lines of the file, or `None` if there is no such file.
         lines: Option<usize>,
     },
+    /// The user has changed nothing on a task's branch or in its worktree.
+    #[error("take what you changed for {task}: nothing on its branch or in its worktree differs from its work")]
+    NothingToAdopt {
+        /// The run of the task.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+    },
+    /// The user's own changes are not in the work of which a part is to be taken.
+    #[error("take a part of {task}: {own}")]
+    OwnChanges {
+        /// The run of the task.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// What is not in it, in words.
+        own: String,
+    },
+    /// The work does not change a file of which it is to be taken.
+    #[error("take `{unknown}` of {task}: its work changes no such file or folder")]
+    NotChanged {
+        /// The run of the task.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// The file or folder as named.
+        unknown: String,
+    },
+    /// Conflicts are left in the worktree whose files are to be taken.
+    #[error("take what you changed for {task}: these conflicts are not resolved: {}", files.join(", "))]
+    InConflict {
+        /// The task.
+        task: TaskId,
+        /// The files, each with the line of its first marker if it has one.
+        files: Vec<String>,
+    },
     /// A branch of a run was moved from outside.
     #[error("move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}")]
     BranchMoved {
@@ -371,6 +407,10 @@ impl CoordinatorError {
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
             | Self::NoPlace { .. }
+            | Self::NothingToAdopt { .. }
+            | Self::OwnChanges { .. }
+            | Self::NotChanged { .. }
+            | Self::InConflict { .. }
             | Self::CannotGoOn { .. }
             | Self::RedBase(_)
             | Self::Spawn { .. }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::check_command::{Changes, Reading, read};
-use crate::event::{ErrorKind, Event, ToolOutcome};
+use crate::event::{AdoptedWork, ErrorKind, Event, ToolOutcome};
 use crate::ids::{CallId, Oid};
 use crate::truncation::truncate;
 
@@ -111,7 +111,7 @@ impl CheckReceipts {
                 self.finished(call_id, (*outcome, *error_class), *exit_code);
             }
             Event::WorktreePrepared { onto: Some(_), .. } => self.outdate(),
-            Event::TaskCommitted { tree, .. } => {
+            Event::TaskCommitted { tree, .. } | Event::WorkAdopted(AdoptedWork { tree, .. }) => {
                 // The run's checks are of a tree.
                 let others = self.receipts.iter_mut().filter(|receipt| receipt.tree.is_some());
                 others.for_each(|receipt| receipt.outdated = receipt.tree.as_ref() != Some(tree));

@@ -112,6 +112,38 @@ pub struct BranchChanges {
     pub files: Vec<ChangedFile>,
     /// Whether more than half of the files are deleted.
     pub loses_most: bool,
+    /// What the user has changed since, which is not in the work; `None` if that cannot become part of it now.
+    pub own: Option<OwnChanges>,
+}
+
+/// What a person has changed on a task's branch and in its worktree, which is not in its work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OwnChanges {
+    /// The number of commits on the branch.
+    pub commits: usize,
+    /// The files that differ in the worktree, sorted.
+    pub files: Vec<String>,
+}
+
+impl OwnChanges {
+    /// Reports whether there are any.
+    pub fn is_any(&self) -> bool {
+        self.commits > 0 || !self.files.is_empty()
+    }
+}
+
+impl std::fmt::Display for OwnChanges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            _ => Some(format!("{count} {what}s")),
+        };
+        let parts = [counted(self.commits, "commit"), counted(self.files.len(), "file")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let is = if self.commits + self.files.len() == 1 { "is" } else { "are" };
+        write!(f, "{} of yours {is} not in it", parts.join(" and "))
+    }
 }
 
 /// How closely a branch should be looked at.
@@ -181,6 +213,9 @@ pub struct ReviewEntry {
     /// What its agent was exposed to, once it has read text from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaskTaint>,
+    /// What the user has changed on its branch and in its worktree, and can make part of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<OwnChanges>,
 }
 
 /// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
@@ -274,7 +309,7 @@ fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
 }
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
-    let BranchChanges { mut files, loses_most } = changes.get(&record.task.id).cloned().unwrap_or_default();
+    let BranchChanges { mut files, loses_most, own } = changes.get(&record.task.id).cloned().unwrap_or_default();
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut reasons = risk_reasons(&files);
     if loses_most {
@@ -301,6 +336,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         left_out: record.left_out().to_vec(),
         questions: Vec::new(),
         taint: None,
+        own: own.filter(OwnChanges::is_any),
     })
 }
 
@@ -460,9 +496,24 @@ mod tests {
     }
 
     #[test]
+    fn own_changes_are_counted_in_words() {
+        let own =
+            |commits, files: &[&str]| OwnChanges { commits, files: files.iter().map(ToString::to_string).collect() };
+        let table = [
+            (own(1, &["a", "b"]), "1 commit and 2 files of yours are not in it"),
+            (own(2, &[]), "2 commits of yours are not in it"),
+            (own(0, &["a"]), "1 file of yours is not in it"),
+        ];
+        for (own, expected) in table {
+            assert_eq!(own.to_string(), expected);
+        }
+        assert!(!own(0, &[]).is_any());
+    }
+
+    #[test]
     fn branches_are_listed_with_what_they_share() {
         let moved = ChangedFile { old_path: Some("src/old.rs".to_owned()), ..changed("src/new.rs") };
-        let of = |files| BranchChanges { files, loses_most: false };
+        let of = |files| BranchChanges { files, ..BranchChanges::default() };
         let changes = BTreeMap::from([
             ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
             ("B".into(), of(vec![moved, changed("Cargo.lock")])),

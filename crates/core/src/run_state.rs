@@ -33,7 +33,7 @@ pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
-use crate::event::{Event, FailureCause, Recorded, RunStatus};
+use crate::event::{AdoptedWork, Event, FailureCause, Recorded, ReturnCause, RunStatus};
 pub use crate::hand_over::HandOver;
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
@@ -373,6 +373,12 @@ impl RunState {
         match event {
             Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),
+            Event::WorkAdopted(AdoptedWork { tree, .. }) => {
+                self.count_red_check(&id, tree);
+                if before.is_settled() {
+                    self.unskip(&id);
+                }
+            }
             Event::TaskMerged { commit: Some(commit), .. } => self.merged(&id, into, commit),
             Event::ApprovalRequested { call, tool, summary, arguments, rule, .. } => {
                 let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
@@ -380,6 +386,8 @@ impl RunState {
                 let asked = Approval { task: id, tool, summary, arguments, rule, decision: None };
                 self.approvals.insert(call.clone(), Arc::new(asked));
             }
+            // What was built on the chosen part stands.
+            Event::TaskReturned { cause: ReturnCause::Rest, .. } => {}
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
             Event::TaskReturned { .. } if before.is_settled() => self.unskip(&id),
             Event::ReviewApproved { .. } if before.is_settled() => {

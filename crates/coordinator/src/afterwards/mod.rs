@@ -1,5 +1,6 @@
 //! Operations on a finished run: review, landing, cleaning, ticking the plan's boxes.
 
+pub(crate) mod adopting;
 pub(crate) mod archive;
 pub(crate) mod clean;
 pub(crate) mod dropping;

@@ -27,8 +27,10 @@ impl Archive {
             let mut of_task = BranchChanges::default();
             for Part { from, to, .. } in self.parts(state, record)? {
                 let files = self.repo.store().diff(&from, &to)?.into_iter().map(changed_file).collect();
-                of_task.add(BranchChanges { files, loses_most: self.repo.store().loses_most(&from, &to)? });
+                let loses_most = self.repo.store().loses_most(&from, &to)?;
+                of_task.add(BranchChanges { files, loses_most, own: None });
             }
+            of_task.own = self.own_changes(state, record)?;
             changes.insert(record.task.id.clone(), of_task);
         }
         Ok(ReviewEntry::listing(&standing, &changes))

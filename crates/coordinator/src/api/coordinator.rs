@@ -28,8 +28,10 @@ use crate::dispatch::recovery;
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
+use crate::merge::partial_clone::complete;
 use crate::merge::setup;
 use crate::run::approver::Approver;
+use crate::run::blocking::blocking;
 use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
 use crate::run::context::RunContext;
 use crate::run::host::Host;
@@ -290,6 +292,8 @@ impl Coordinator {
         let run = RunSettings { prices_date: Some(prices_date().to_owned()), ask_parks, ..run };
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
+        let (repo, base) = (self.repo.clone(), base_commit.clone());
+        blocking("fetch what the base lacks", move || Ok(complete(&repo, &base)?)).await?;
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.

@@ -6,6 +6,7 @@ pub(crate) mod checks;
 pub(crate) mod exact_tree;
 pub(crate) mod green;
 pub(crate) mod integration_branch;
+pub(crate) mod partial_clone;
 pub(crate) mod project_setup;
 mod return_to_agent;
 pub(crate) mod setup;

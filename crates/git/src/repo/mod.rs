@@ -15,5 +15,6 @@ pub(crate) mod repository;
 pub(crate) mod retry;
 pub(crate) mod scratch_repo;
 pub(crate) mod secrets;
+pub(crate) mod submodules;
 pub(crate) mod unreadable_config;
 pub(crate) mod version;

@@ -11,6 +11,7 @@
 //! Git runs in its own process group, so that Ctrl-C in the terminal does not interrupt it.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -492,6 +493,20 @@ impl Ended {
         let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
         GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
     }
+}
+
+/// Quotes a path as git reads it from a list of folders, in which a colon would end it.
+pub(crate) fn in_list(path: &Path) -> OsString {
+    let mut quoted = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
 }
 
 /// Runs a git process until it ends, with any exit code.

@@ -1,10 +1,13 @@
 //! The worktrees of agents, and code that reads the user's checkout.
 
+pub(crate) mod brought;
 pub(crate) mod checkout;
 pub(crate) mod exchange;
+pub(crate) mod filling;
 pub(crate) mod handle;
 pub(crate) mod include;
 pub(crate) mod kept;
+pub(crate) mod lfs_files;
 pub(crate) mod links_back;
 pub(crate) mod made;
 pub(crate) mod moved;
@@ -16,6 +19,7 @@ pub(crate) mod shown;
 pub(crate) mod shown_refs;
 pub(crate) mod source_times;
 pub(crate) mod stand_in;
+pub(crate) mod submodules;
 pub(crate) mod uncommitted;
 pub(crate) mod unfinished;
 pub(crate) mod worktrees;

@@ -27,7 +27,7 @@ struct Search<'a> {
     checkout: OwnedFd,
     /// What becomes of paths into the checkout in a copy.
     relocation: Relocation,
-    tracked: BTreeMap<Vec<u8>, ()>,
+    tracked: BTreeMap<Vec<u8>, u32>,
 }
 
 impl Worktrees<'_> {

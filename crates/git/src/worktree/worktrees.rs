@@ -25,6 +25,7 @@ use crate::repo::refs::branch_ref;
 use crate::repo::refusal::{Operation, RepositoryRefusal};
 use crate::repo::repository::{ours, tree_of};
 use crate::store::openat;
+use crate::worktree::brought;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::private_git_dir;
@@ -145,6 +146,13 @@ impl Worktree {
         let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
         let mut masks = refs.masks(common_dir);
         masks.push(Mask { path: self.path.join(".git"), content: Content::ReadOnly });
+        for folder in brought::outer_folders(&self.admin_dir) {
+            let path = self.path.join(folder);
+            // A mask needs something to cover. A link there is not followed.
+            if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+                masks.push(Mask { path, content: Content::ReadOnly });
+            }
+        }
         masks.push(Mask { path: common_dir.join("config"), content: Content::File(config.clone()) });
         let mut optional = shown::shown(common_dir, &self.admin_dir);
         // With it, programs that do not use git itself find their commit in every tier.
@@ -280,6 +288,9 @@ impl Worktrees<'_> {
             if let Some(times) = &spec.times {
                 self.set_recorded_times(&worktree, times, &head)?;
             }
+        } else {
+            // A killed process may have filled it only in part.
+            self.complete(&worktree)?;
         }
         Ok(worktree)
     }
@@ -551,17 +562,6 @@ impl Worktrees<'_> {
         let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
         let mounted_at = self.are_mounted().then(|| self.repo.workdir().to_owned());
         Ok(Worktree { path, admin_dir, root, branch, mounted_at })
-    }
-
-    /// Sets the worktree's tracked files and index to those of a commit or tree. Other files stay.
-    /// No filter is run, wherever it is configured.
-    pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
-        worktree.verify_untampered()?;
-        let args = ["read-tree", "--reset", "-u", treeish.as_str()];
-        let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        let scratch = self.repo.scratch_for_files()?;
-        let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
-        self.repo.program.require(&run).map(drop)
     }
 }
 

@@ -133,11 +133,21 @@ impl Settings {
     pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
         let paths = [self.user_config_dir.as_mut(), self.audit_log.as_mut(), self.helper.as_mut()];
         for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
-            *path =
-                std::path::absolute(&*path).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+            if path.is_relative() {
+                *path = absolute(path).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+            }
         }
         Ok(self)
     }
+}
+
+/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what git says of them.
+fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let whole = std::path::absolute(path)?;
+    let found = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else { return Ok(whole) };
+    let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
+    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
 }
 
 /// How commands are confined.

@@ -129,6 +129,9 @@ const WALLS: [Wall; 15] = [
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
+            // Reads the edition of a Rust package as cargo does, without a process; over toml and serde, which others
+            // compile already, it takes 2 seconds.
+            "cargo_toml",
             // Guesses a file's encoding; encoding_rs, which grep-searcher uses as well, reads it.
             "chardetng",
             "encoding_rs",

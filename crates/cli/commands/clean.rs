@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::follow::run::runtime;
 use crate::show::next;
 use crate::show::output;
 
@@ -19,7 +20,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     }
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
-    let cleaned = context.runs()?.clean(&run, options)?;
+    let cleaned = runtime()?.block_on(context.runs()?.clean(&run, options))?;
     let warnings = cleaned.undeleted.iter().map(|undeleted| {
         format!("failed to {undeleted}; its content is stored elsewhere: delete it yourself, or run clean again")
     });
@@ -61,7 +62,8 @@ fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
     let loaded = context.load(Vec::new(), Layer::default())?;
     let keep_runs = loaded.resolved.keep_runs();
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
-    let pruned = Archive::open(&context.directory, context.settings(&loaded)?)?.prune(keep_runs, options)?;
+    let runs = Archive::open(&context.directory, context.settings(&loaded)?)?;
+    let pruned = runtime()?.block_on(runs.prune(keep_runs, options))?;
     let failed = pruned.failed.into_iter();
     let failed = failed.map(|(run, error)| format!("run {run}: {}", CommandError::from(error).in_one_line()));
     let warnings: Vec<String> = failed.collect();

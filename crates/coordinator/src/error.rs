@@ -14,6 +14,7 @@ use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
 use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
+use orchestrate_settings::Problem;
 
 use crate::afterwards::refusal::ResultRefusal;
 use crate::link::link_error::LinkError;
@@ -25,6 +26,17 @@ pub enum CoordinatorError {
     /// The user's consents cannot be read.
     #[error(transparent)]
     Consent(#[from] orchestrate_settings::consent::ConsentError),
+    /// A tool that is to answer for another one never could.
+    #[error("use the alternative `{pair}` of `tools.alternatives`: {reason}")]
+    Alternative {
+        /// The tool and the other one, as they are written.
+        pair: String,
+        /// Why it cannot.
+        reason: String,
+    },
+    /// Variables of the environment have invalid values.
+    #[error("use the environment: {}", in_one_line(.0))]
+    Variables(Vec<Problem>),
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -332,6 +344,11 @@ fn each(errors: &[PolicyError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
+/// Returns each problem with where it is.
+fn in_one_line(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; ")
+}
+
 fn listed(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", shown_path(path))).collect();
     names.join(", ")
@@ -399,6 +416,8 @@ impl CoordinatorError {
             | Self::Model(_)
             | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
+            | Self::Alternative { .. }
+            | Self::Variables(_)
             | Self::AuditLog { .. }
             | Self::FewFiles { .. }
             | Self::StateFolder { .. }

@@ -46,9 +46,9 @@ pub use orchestrate_sandbox::{
     leave_control_groups, pass_through, protect_process, run_helper_if_asked,
 };
 pub use orchestrate_tools::{
-    Answer, Answered, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues,
-    Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, makes_maps,
-    tools_reference,
+    Answer, Answered, CallLimits, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity,
+    SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError,
+    limits_of, makes_maps, tools_reference,
 };
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};

@@ -4,6 +4,8 @@
 //! or compared with the journal at any time. One file can hold the lines of several runs; each run has a chain of its
 //! own.
 
+mod command;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,8 @@ use crate::event::{ErrorKind, Event, Recorded, Recovery, ResourceUsage, ToolOutc
 use crate::hex::hex;
 use crate::ids::{AgentId, CallHash, CallId, RunId};
 use crate::taint::{Exposure, Exposures, Leg};
+
+pub use command::{CommandEnd, last_of, line_after};
 
 /// What separates the content of a line from its hash.
 const HASH_FIELD: &str = ",\"hash\":\"";
@@ -187,10 +191,9 @@ impl AuditLog {
             seq: fact.seq,
             previous: self.head.clone(),
         };
-        // Cannot fail: every key is a string.
-        let content = serde_json::to_string(&entry).ok()?;
-        self.head = hash_of(&content);
-        Some(format!("{}{HASH_FIELD}{}{END}", content.strip_suffix('}')?, self.head))
+        let (line, head) = sealed(&entry)?;
+        self.head = head;
+        Some(line)
     }
 
     fn decision(&mut self, task: &AgentId, call: &CallId, outcome: ToolOutcome, rule: String) -> Decision {
@@ -363,6 +366,14 @@ fn parsed(line: &str) -> Option<(Entry, String, &str)> {
     let (content, rest) = line.rsplit_once(HASH_FIELD)?;
     let content = format!("{content}}}");
     Some((serde_json::from_str(&content).ok()?, content, rest.strip_suffix(END)?))
+}
+
+/// Returns an entry as a line with its hash, and the hash.
+fn sealed(entry: &Entry) -> Option<(String, String)> {
+    // Cannot fail: every key is a string.
+    let content = serde_json::to_string(entry).ok()?;
+    let hash = hash_of(&content);
+    Some((format!("{}{HASH_FIELD}{hash}{END}", content.strip_suffix('}')?), hash))
 }
 
 fn hash_of(content: &str) -> String {

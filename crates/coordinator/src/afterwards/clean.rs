@@ -86,7 +86,12 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if another process works on the run, or on an I/O error.
-    pub fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+    pub async fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+        let run = run.clone();
+        self.beside("cleaning", move |runs| runs.clean_now(&run, options)).await
+    }
+
+    pub(super) fn clean_now(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
         if options.dry_run {
             if let Some(holder) = self.store.lease(run)? {
                 return Err(JournalError::Held { run: run.clone(), holder }.into());

@@ -19,7 +19,7 @@ use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, p
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
+use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool, ToolRegistry};
 
 use crate::afterwards::moved;
 use crate::api::project::commit_may_have;
@@ -61,7 +61,8 @@ const SHARE_OF_MEMORY: u64 = 2;
 pub struct Settings {
     /// The settings frozen in every run.
     pub run: RunSettings,
-    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`.
+    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`. A relative path counts from the current
+    /// folder of the process that opens the repository, as every other path here.
     pub state_dir: PathBuf,
     /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this program.
     pub helper: Option<PathBuf>,
@@ -91,9 +92,10 @@ pub struct Settings {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Plugins, which bring more of them.
     pub plugins: Vec<Plugin>,
-    /// Called when a call of a tool has been recorded as started, from a thread of its own.
+    /// Called when a call of a tool has been recorded as started, from a thread that calls both functions in the
+    /// journal's order.
     pub on_tool_start: Option<OnToolStart>,
-    /// Called when a call of a tool has been recorded as ended, from a thread of its own.
+    /// Called when a call of a tool has been recorded as ended, from the same thread.
     pub on_tool_complete: Option<OnToolComplete>,
     /// Called with what the user has to know although a run goes on.
     pub warn: fn(&str),
@@ -105,7 +107,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Creates settings with the defaults of every run and state below this folder.
+    /// Creates settings with the defaults of every run and state below this folder. They know nothing of the
+    /// environment: real models need [`Settings::from_env`].
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         Self {
             run: RunSettings::default(),
@@ -131,6 +134,26 @@ impl Settings {
             waiting: |_| (),
         }
     }
+
+    /// Makes its paths absolute, since git is started in other folders.
+    pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
+        let paths = [self.user_config_dir.as_mut(), self.audit_log.as_mut(), self.helper.as_mut()];
+        for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
+            if path.is_relative() {
+                *path = absolute(path).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what git says of them.
+fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let whole = std::path::absolute(path)?;
+    let found = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else { return Ok(whole) };
+    let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
+    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
 }
 
 /// How commands are confined.
@@ -184,6 +207,7 @@ impl Coordinator {
     /// a plugin of the program cannot be used, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
+        let settings = settings.anchored()?;
         require_own_state(&settings.state_dir)?;
         settings.audit_log.as_deref().map_or(Ok(()), logs::require_writable)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
@@ -299,10 +323,11 @@ impl Coordinator {
         // Unreadable texts are reported before the run exists, since it could never continue.
         let tool_files = self.tools_at(&base_commit)?.files;
         let texts = self.texts(&base_commit, &tool_files)?;
+        require_alternatives(&run, &texts.tools)?;
         let tasks = with_verdicts(&texts.roles, &run.agent, tasks);
         let tools = texts.tools.names().clone();
         let user_folder = self.settings.user_config_dir.as_deref();
-        let never_replayed = never_replayed(&self.repo, &base_commit, user_folder, &tools)?;
+        let never_replayed = never_replayed(Some((&self.repo, &base_commit)), user_folder, &tools)?;
         let extensions = self.extensions.frozen().clone();
         let run = RunSettings { tools, tool_files, extensions, never_replayed, ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
@@ -636,6 +661,16 @@ pub(crate) fn additions_of(additions: &Additions) -> orchestrate_sandbox::Additi
         read_only: additions.read.clone(),
         env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
     }
+}
+
+/// Refuses an alternative that could never answer, since it would be ignored.
+fn require_alternatives(run: &RunSettings, tools: &ToolRegistry) -> Result<(), CoordinatorError> {
+    for (tool, other) in &run.tool_settings.alternatives {
+        if let Some(reason) = tools.alternative_fault(tool, other) {
+            return Err(CoordinatorError::Alternative { pair: format!("{tool}={other}"), reason });
+        }
+    }
+    Ok(())
 }
 
 /// Without merging, the dependencies of an open task never become part of the result.

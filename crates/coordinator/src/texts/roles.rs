@@ -299,8 +299,11 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::TokenCounter as _;
+
     use super::*;
     use crate::texts::project_texts::builtin_names;
+    use crate::texts::prompts::Prompts;
 
     fn add(roles: &mut Roles, product: Product, origin: &str, text: &str) {
         let name = role_name(product, Path::new(origin)).unwrap();
@@ -318,6 +321,34 @@ mod tests {
         let warned: Vec<(&str, bool)> =
             roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
         assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
+    }
+
+    /// What every request of an agent begins with leaves room for its work.
+    #[test]
+    fn the_fixed_prompt_of_each_shipped_role_stays_within_its_limit() {
+        const MOST_TOKENS: usize = 2_500;
+        let registry = orchestrate_tools::builtin_tools(&|_| None).unwrap();
+        let roles = Roles::without_project(None, registry.names()).unwrap();
+        let prompts = Prompts::of_project(|_| Ok::<_, std::convert::Infallible>(None)).unwrap();
+        let counter = orchestrate_model::Tokenizer::load().unwrap();
+        let mut granted = std::collections::BTreeSet::new();
+        for name in roles.iter().map(|(name, _)| name).collect::<Vec<_>>() {
+            let role = roles.role(name).unwrap();
+            let specs = registry.specs(&role.grant(registry.names()));
+            let mut tokens = counter.count(&prompts.system(&role.prompt, role.strict_hand_back));
+            for spec in &specs {
+                tokens += counter.count(&format!("{} {} {}", spec.name, spec.description, spec.parameters));
+            }
+            assert!(tokens < MOST_TOKENS, "{name}: {tokens} tokens");
+            granted.extend(specs.into_iter().map(|spec| spec.name));
+        }
+        // What no shipped role has is for roles of the user's own.
+        let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
+        let rare: Vec<&str> = names.into_iter().filter(|name| !granted.contains(*name)).collect();
+        let expected = "analyze_performance append_file apply_patch copy_file \
+                        create_virtual_environment git_add git_branch git_merge git_pull git_push git_stash react \
+                        review_verdict run_python";
+        assert_eq!(rare.join(" "), expected);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod approvals;
 mod cli;
 mod display;
+mod doctor;
 mod dropping;
+mod init;
 mod land;
 mod land_styles;
 mod next_steps;
@@ -27,8 +29,16 @@ use crate::support::{Case, Need};
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others =
-        [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
+    let others = [
+        cli::cases,
+        doctor::cases,
+        init::cases,
+        next_steps::cases,
+        permissions::cases,
+        settings::cases,
+        status::cases,
+        subcommands::cases,
+    ];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
     let afterwards = [dropping::cases, review::cases];
     let runs = [approvals::cases, display::cases, output::cases, trees::cases, waiting::cases, watch::cases];

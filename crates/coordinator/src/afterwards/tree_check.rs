@@ -38,7 +38,7 @@ impl Archive {
         let Some(command) = &state.settings.verify else { return Ok(None) };
         // The check would see other files than a filter produces.
         self.repo.require_plain_tree(commit)?;
-        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
+        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings, self.repo.workdir())?), &self.layout, state);
         let tree = self.repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
         let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;

@@ -113,6 +113,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
+    /// Set what the project's files suggest and consent to it, without a question; a `.env` stays out
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Replace an existing configuration file
     #[arg(long)]
     pub(crate) force: bool,

@@ -4,7 +4,9 @@ mod approvals;
 mod by_hand;
 mod cli;
 mod display;
+mod doctor;
 mod dropping;
+mod init;
 mod land;
 mod land_styles;
 mod next_steps;
@@ -31,6 +33,8 @@ use crate::support::{Case, Need, Place};
 pub(crate) fn cases() -> Vec<Case> {
     let others = [
         cli::cases,
+        doctor::cases,
+        init::cases,
         next_steps::cases,
         permissions::cases,
         settings::cases,

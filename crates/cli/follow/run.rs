@@ -28,6 +28,8 @@ use crate::show::terminal::Terminal;
 
 /// How many events are read at once: enough for any burst, but few enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
+/// How often the last line of a long check is printed where no lines can be redrawn.
+const STILL_RUNNING: Duration = Duration::from_secs(30);
 /// How long a killed run may take to record its end, even on a busy disk; its processes die at once, or together with
 /// this one.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
@@ -148,6 +150,9 @@ fn killed(state: RunState, exit_code: u8) -> Report {
 async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
     let mut signals = Signals::listen()?;
     let (mut state, mut retries) = (run.watch(), run.retries());
+    let running = run.running_checks();
+    let mut still = tokio::time::interval(STILL_RUNNING);
+    still.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let shutdown = run.shutdown();
     let waiting = run.wait();
     tokio::pin!(waiting);
@@ -162,7 +167,11 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
         }
         tokio::select! {
             _ = ticks.tick(), if display.is_live() => {
-                display.tick();
+                display.tick(&running.now());
+                is_news = false;
+            }
+            _ = still.tick(), if !display.is_live() => {
+                display.still_running(&running.now(), STILL_RUNNING);
                 is_news = false;
             }
             ended = &mut waiting => {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use orchestrate_coordinator::Retry;
+use orchestrate_coordinator::{Retry, RunningCheck};
 use orchestrate_core::egress::{EgressDecided, EgressDecision};
 use orchestrate_core::event::{
     AdoptedWork, FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
@@ -30,6 +30,8 @@ const NOTICED: Duration = Duration::from_secs(2);
 const MOST_LINES: usize = 6;
 /// The maximum length, in characters, of external text in a line.
 const WIDTH: usize = 100;
+/// The maximum length, in characters, of a command beside the line that it has written.
+const COMMAND_WIDTH: usize = 40;
 
 /// Returns the line of an event, if it has one; with `verbose`, nearly every event has one.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
@@ -49,6 +51,17 @@ pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
         _ => String::new(),
     };
     (*wait >= NOTICED).then(|| format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s"))
+}
+
+/// Returns the line of a check that runs, with the last line that it has written.
+pub(crate) fn running_line(check: &RunningCheck) -> String {
+    let last = check.last_line.as_deref().map(|line| format!(": {}", one_line(line, WIDTH)));
+    format!("{}{}", one_line(&check.command, COMMAND_WIDTH), last.unwrap_or_else(|| ": no output yet".to_owned()))
+}
+
+/// Returns the same with the time since its start, for where lines are not redrawn.
+pub(crate) fn still_running_line(check: &RunningCheck) -> String {
+    format!("still running after {}: {}", duration(check.elapsed), running_line(check))
 }
 
 /// Formats a duration in whole seconds, for people.

@@ -26,9 +26,12 @@ const GO_SUMS: &str = "commands have no network: type `go mod tidy` in your chec
 const MAVEN_PACKAGES: &str =
     "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
 /// The hint for a program that commands do not see.
-const PROGRAM: &str = "commands do not see this program: the doctor shows which ones they see, and `sandbox.read` in \
-                       your own configuration adds a folder; one of a virtual environment in the project is called by its \
-                       path (`.venv/bin/NAME`) in the worktree, where `[worktree] setup` or .worktreeinclude puts it";
+const PROGRAM: &str = "commands do not see this program: one that a package manager puts into the project \
+                       (`node_modules/.bin/NAME`, `.venv/bin/NAME`) is in a worktree only if .worktreeinclude names its \
+                       folder or `[worktree] setup` installs it; the doctor shows which others commands see, and \
+                       `sandbox.read` in your own configuration adds a folder";
+/// The hint for a program that lies in the user's checkout, in a folder that git ignores.
+const IN_CHECKOUT: &str = "add the folder that it lies in to .worktreeinclude, or let `[worktree] setup` install it";
 /// The hint for a script on `PATH` that starts something below the user's home.
 const HOME: &str = "a script on your PATH looks for files below $HOME, of which commands see nothing but toolchains: let \
                     `sandbox.read` in your own configuration add their folder, and the script name it by its absolute path";
@@ -39,6 +42,9 @@ const FILE_SIZE: &str = "the command writes a larger file than commands may: let
 /// The hint for anything that needs a network.
 const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
                        `[worktree] setup` and `setup_network = true`";
+
+/// The end of the line that says that a missing program lies in the user's checkout.
+const NOT_IN_WORKTREE: &str = "of the checkout, which no worktree has";
 
 /// The line of a failed setup's output that says that it had the network.
 pub const SETUP_HAD_NETWORK: &str = "the setup had the network";
@@ -69,6 +75,7 @@ const CAUSES: &[Cause] = &[
     cause(&["disk quota exceeded"], DISK),
     cause(&["file size limit exceeded"], FILE_SIZE),
     cause(&["error writing", "file too large"], FILE_SIZE),
+    cause(&[NOT_IN_WORKTREE], IN_CHECKOUT),
     cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
     cause(&[RESULT_STAYS], SETUP_STAYS),
     cause(&[SETUP_HAD_NETWORK], SETUP),
@@ -121,6 +128,26 @@ pub fn split_hint(message: &str) -> (&str, Option<&str>) {
     message.rsplit_once(FIX).map_or((message, None), |(text, hint)| (text, Some(hint)))
 }
 
+/// Returns the line that says that a missing program lies in a folder of the user's checkout, for which
+/// [`check_hint`] knows what to do.
+pub fn lies_in_checkout(program: &str, folder: &str) -> String {
+    format!("{program} was not found here: it lies in {folder} {NOT_IN_WORKTREE}")
+}
+
+/// Returns the program that a shell did not find, by the last line of an output that says so.
+pub fn missing_program(output: &str) -> Option<&str> {
+    let named = |line| {
+        let line: &str = str::trim(line);
+        let said = ENDS.iter().find_map(|end| line.strip_suffix(end)).filter(|said| said.contains("sh: "));
+        let program = said?.rsplit(": ").next()?.trim();
+        (!program.is_empty() && !program.contains(char::is_whitespace)).then_some(program)
+    };
+    output.lines().rev().find_map(named)
+}
+
+/// How shells end the line on a program that they do not find.
+const ENDS: [&str; 3] = [": command not found", ": not found", ": No such file or directory"];
+
 /// Returns what to type if the output of a failed check shows a known cause.
 pub fn check_hint(output: &str) -> Option<&'static str> {
     let lines: Vec<String> = output.lines().map(str::to_lowercase).collect();
@@ -137,6 +164,24 @@ mod tests {
         let message = with_hint("it ended with exit code 1\nan error".to_owned(), "/bin/sh: 1: just: not found");
         assert_eq!(split_hint(&message), ("it ended with exit code 1\nan error", Some(PROGRAM)));
         assert_eq!(split_hint("it ended\nwith 1"), ("it ended\nwith 1", None));
+    }
+
+    #[test]
+    fn the_program_that_a_shell_does_not_find_is_named() {
+        let table = [
+            ("\n> a@1.0.0 test\n> mocha\n\nsh: 1: mocha: not found\n", Some("mocha")),
+            ("/bin/sh: 1: .venv/bin/pytest: not found", Some(".venv/bin/pytest")),
+            ("bash: line 1: jest: command not found\nnpm error code 127\n", Some("jest")),
+            ("sh: line 1: node_modules/.bin/jest: No such file or directory", Some("node_modules/.bin/jest")),
+            ("make: *** [Makefile:2: test] Error 127", None),
+            ("user not found", None),
+        ];
+        for (output, expected) in table {
+            assert_eq!(missing_program(output), expected, "{output}");
+        }
+        let line = lies_in_checkout("mocha", "node_modules");
+        assert_eq!(check_hint(&format!("sh: 1: mocha: not found\n{line}")), Some(IN_CHECKOUT));
+        assert!(PROGRAM.contains(".worktreeinclude") && IN_CHECKOUT.contains(".worktreeinclude"));
     }
 
     #[test]
@@ -157,6 +202,10 @@ mod tests {
             ("curl: (6) Could not resolve host: example.org", Some(NETWORK)),
             ("/bin/sh: 1: just: not found", Some(PROGRAM)),
             ("bash: line 1: just: command not found", Some(PROGRAM)),
+            (
+                "sh: 1: mocha: not found\nmocha was not found here: it lies in x of the checkout, which no worktree has",
+                Some(IN_CHECKOUT),
+            ),
             ("pyenv: version `3.13' is not installed (set by /w/.python-version)", Some(PROGRAM)),
             ("/home/u/.local/bin/a: 2: exec: /home/u/.a/bin/a: not found", Some(HOME)),
             ("/home/u/bin/a: line 2: /home/u/.a/a: No such file or directory", Some(HOME)),

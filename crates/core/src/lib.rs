@@ -102,7 +102,7 @@ pub use agent_loop::{AgentFact, AgentLoop, Finish, Step};
 pub use agent_spec::{AgentSpec, Fallback};
 pub use agent_status::{AgentInfo, AgentStatus, Blocker, Liveness};
 pub use authority::{AgentLimits, Authority};
-pub use check_hint::{check_hint, split_hint, with_hint};
+pub use check_hint::{check_hint, lies_in_checkout, missing_program, split_hint, with_hint};
 pub use check_output::failing_lines;
 pub use check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
 pub use child::AgentHandle;

@@ -26,8 +26,10 @@ mod error;
 mod fallback;
 mod helper;
 mod host;
+mod interpreters;
 mod job;
 mod launch;
+mod live_output;
 mod machine;
 mod network;
 mod open_files;
@@ -52,11 +54,13 @@ pub use cgroups::{KernelLimits, kernel_limits, leave_control_groups};
 pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use host::{trusted_program, untrusted_program};
+pub use interpreters::interpreters_of_project;
 pub use job::{
     Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, StandIn, StandInFile,
     Usage, View,
 };
 pub use launch::confined_search_path;
+pub use live_output::LiveOutput;
 pub use machine::memory_bytes;
 pub use open_files::allow_open_files;
 pub use passthrough::{Interrupts, Passed, Sink, pass_through};

@@ -35,7 +35,7 @@ pub fn probe(helper: &Helper) -> Probe {
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let tier = Tier { confinement, helper: helper.clone(), accounts: Accounts::default(), warn: |_| () };
+    let tier = Tier { confinement, helper: helper.clone(), accounts: Accounts::default(), warn: |_| (), live: None };
     let job = Job {
         view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
         program: "true".into(),

@@ -14,6 +14,7 @@ use crate::disk_usage::Accounts;
 use crate::egress::ListenerSink;
 use crate::error::SandboxError;
 use crate::job::{Finished, Job, Network, View};
+use crate::live_output::LiveOutput;
 use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, fallback, host, probe};
@@ -113,7 +114,7 @@ impl Sandbox {
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
         Self {
-            tier: Tier { confinement, helper, accounts: Accounts::default(), warn: |_| () },
+            tier: Tier { confinement, helper, accounts: Accounts::default(), warn: |_| (), live: None },
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
@@ -131,6 +132,12 @@ impl Sandbox {
     #[must_use]
     pub fn warning(self, warn: fn(&str)) -> Self {
         Self { tier: Tier { warn, ..self.tier }, ..self }
+    }
+
+    /// Sets what gets the newest output of its jobs, while they run.
+    #[must_use]
+    pub fn showing(self, live: LiveOutput) -> Self {
+        Self { tier: Tier { live: Some(live), ..self.tier }, ..self }
     }
 
     /// Sets the folder that jobs with the host's network download packages to, and that those without one read.

@@ -271,7 +271,7 @@ impl Key {
             "max_agents" => count(MAX_AGENTS),
             "max_depth" => Some(Value::Number(u64::from(run.max_depth))),
             "max_children_per_agent" => count(run.max_children_per_agent),
-            "command_timeout" => Some(Value::Number(COMMAND_TIMEOUT_MS)),
+            "command_timeout" => Some(Value::Number(run.command_timeout_ms)),
             "outage_patience" => Some(Value::Number(OUTAGE_PATIENCE_MS)),
             "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
             "worktree_files" => Some(Value::Number(WORKTREE_FILES)),

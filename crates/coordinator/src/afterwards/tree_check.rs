@@ -38,7 +38,7 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(None) };
-        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
+        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings, self.repo.workdir())?), &self.layout, state);
         let repo = self.repo.confined_in(sandbox.confinement());
         // The check would see other files than a filter produces.
         repo.require_plain_tree(commit)?;

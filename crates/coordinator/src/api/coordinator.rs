@@ -16,7 +16,9 @@ use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Ru
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
-use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
+use orchestrate_sandbox::{
+    Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, interpreters_of_project, memory_bytes,
+};
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
 use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool, ToolRegistry};
@@ -40,6 +42,7 @@ use crate::run::logs;
 use crate::run::open_files::{proxy_connections, require_open_files};
 use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
+use crate::run::running_checks::RunningChecks;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::web::Web;
 use crate::run::worktree_folder;
@@ -215,7 +218,7 @@ impl Coordinator {
         // would seem not to work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
-        let sandbox = Arc::new(sandbox(&settings)?);
+        let sandbox = Arc::new(sandbox(&settings, repo.workdir())?);
         let repo = repo.confined_in(sandbox.confinement());
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
@@ -464,6 +467,11 @@ impl Coordinator {
         Ok(commit_may_have(&self.repo, &self.base()?.0, path) || self.repo.worktrees().includes(Path::new(path))?)
     }
 
+    /// Reports whether the user's checkout has a file, committed or not.
+    pub(crate) fn checkout_has(&self, path: &str) -> bool {
+        self.repo.workdir().join(path.trim_start_matches("./")).is_file()
+    }
+
     fn identities(&self) -> Result<Identities, CoordinatorError> {
         self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)
     }
@@ -532,6 +540,7 @@ impl Coordinator {
                 identities: self.identities()?,
                 set_up: tokio::sync::Mutex::default(),
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
+                running: RunningChecks::redacting(self.redactor.clone()),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
                 shared: SharedValues::default(),
@@ -623,7 +632,7 @@ pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> 
 }
 
 /// Determines how processes can be confined.
-pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
+pub(crate) fn sandbox(settings: &Settings, workdir: &Path) -> Result<Sandbox, CoordinatorError> {
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
         None if helper_installed() => Helper::default(),
@@ -639,7 +648,7 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         }
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
-    let sandbox = sandbox.adding(additions_of(&settings.additions)).warning(settings.warn);
+    let sandbox = sandbox.adding(additions_of(&settings.additions, Some(workdir))).warning(settings.warn);
     Ok(sandbox.within(Bounds {
         cpu: None,
         memory_bytes: allowed.or_else(default_memory),
@@ -654,11 +663,13 @@ pub(crate) fn default_memory() -> Option<u64> {
     Some(memory_bytes()? / SHARE_OF_MEMORY)
 }
 
-/// Converts the user's additions for the sandbox.
-pub(crate) fn additions_of(additions: &Additions) -> orchestrate_sandbox::Additions {
+/// Converts the user's additions for the sandbox, and adds the interpreters that a project's environments use.
+pub(crate) fn additions_of(additions: &Additions, workdir: Option<&Path>) -> orchestrate_sandbox::Additions {
     let variables = additions.variables.iter();
+    let mut read_only = additions.read.clone();
+    read_only.extend(workdir.into_iter().flat_map(interpreters_of_project));
     orchestrate_sandbox::Additions {
-        read_only: additions.read.clone(),
+        read_only,
         env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here starts a process except git, takes a lease or records an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::policy::Policy;
@@ -169,6 +169,17 @@ impl Project {
     /// Fails if the file exists and cannot be read.
     pub fn include_patterns(&self) -> Result<Vec<String>, CoordinatorError> {
         Ok(self.repo.worktrees().include_patterns()?)
+    }
+
+    /// Lists the files of the checkout that git ignores, and the folders of which it ignores everything; names that are
+    /// not UTF-8 are left out.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git cannot list them.
+    pub fn ignored(&self) -> Result<BTreeSet<String>, CoordinatorError> {
+        let ignored = self.repo.worktrees().ignored()?;
+        Ok(ignored.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect())
     }
 
     /// Reports whether the branch of a run's result exists; it is removed some time after it has landed.

@@ -26,6 +26,7 @@ use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
+use crate::run::running_checks::RunningChecks;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
 use crate::worker::{spawn, task_end};
@@ -34,6 +35,7 @@ use crate::worker::{spawn, task_end};
 pub struct Run {
     handle: RunHandle,
     retries: Retries,
+    running: RunningChecks,
     shutdown: Shutdown,
     closing: watch::Sender<bool>,
     ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
@@ -66,6 +68,7 @@ impl Run {
         let requests = context.journal.requests()?;
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
+        let running = context.host.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
         let warn = context.warn;
         let markers = context.host.layout.markers(&context.run);
@@ -92,7 +95,7 @@ impl Run {
             subscribers.finish().await;
             served
         });
-        Ok(Self { handle, retries, shutdown, closing, ended })
+        Ok(Self { handle, retries, running, shutdown, closing, ended })
     }
 
     /// Returns the run's id.
@@ -108,6 +111,11 @@ impl Run {
     /// Returns a receiver of all retried requests from now on.
     pub fn retries(&self) -> broadcast::Receiver<Retry> {
         self.retries.follow()
+    }
+
+    /// Returns what lists the checks, setups and commands of the plan that run at a moment.
+    pub fn running_checks(&self) -> RunningChecks {
+        self.running.clone()
     }
 
     /// Returns the store with the run's events and blobs.

@@ -7,15 +7,22 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId};
+use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program};
 use orchestrate_git::Seen;
 use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, Usage};
 
 use crate::error::CoordinatorError;
+use crate::run::running_checks::RunningChecks;
 use crate::run::shutdown::Shutdown;
 
 /// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
 const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// The exit code of a shell that does not find a program (POSIX, Shell Command Language, 2.8.2).
+const NOT_FOUND: i32 = 127;
+/// The folders in which package managers put a project's programs, each with its top folder.
+const PROGRAM_FOLDERS: [(&str, &str); 4] =
+    [("node_modules", "node_modules/.bin"), (".venv", ".venv/bin"), ("venv", "venv/bin"), ("vendor", "vendor/bin")];
 
 /// The result of a command.
 #[derive(Clone, Debug)]
@@ -72,14 +79,17 @@ impl Verification {
     }
 }
 
-/// Runs a command in the sandbox; interrupted when the level reaches `Stop`.
+/// Runs a command in the sandbox, as one of those that run now; interrupted when the level reaches `Stop`.
 pub(crate) async fn run_check(
     sandbox: &Sandbox,
+    running: &RunningChecks,
     check: Check<'_>,
     shutdown: &Shutdown,
 ) -> Result<CheckResult, CoordinatorError> {
     let cancel = Cancel::new();
     let timeout_ms = check.timeout_ms;
+    let shown = running.add(check.command.text);
+    let sandbox = sandbox.clone().showing(shown.output.clone());
     let finished = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone())).await?;
     Ok(CheckResult::of(&finished, timeout_ms))
 }
@@ -125,6 +135,17 @@ impl Check<'_> {
     }
 }
 
+/// Returns the folder of the checkout that holds a program, by its name or its path.
+fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str> {
+    if program.contains('/') {
+        let path = program.trim_start_matches("./");
+        let top = path.split('/').next().filter(|top| !top.is_empty())?;
+        return checkout.join(path).is_file().then_some(top);
+    }
+    let place = PROGRAM_FOLDERS.iter().find(|(_, bin)| checkout.join(bin).join(program).is_file());
+    place.map(|(folder, _)| *folder)
+}
+
 /// Describes how a command ended, including the meaning of the shell's own two exit codes and the settings that
 /// define its limits.
 fn explained(exit: &Exit, timeout_ms: u64) -> String {
@@ -137,7 +158,7 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
         Exit::DiskLimit => format!("{exit}, set by `worktree_mib`"),
         Exit::FilesLimit => format!("{exit}, a limit set by `worktree_files`"),
         Exit::Code(126) => format!("{exit}: a command cannot be executed"),
-        Exit::Code(127) => format!("{exit}: a command was not found"),
+        Exit::Code(NOT_FOUND) => format!("{exit}: a command was not found"),
         _ => exit.to_string(),
     }
 }
@@ -164,6 +185,16 @@ impl CheckResult {
         }
         self.output.push_str(line);
         self
+    }
+
+    /// Adds a line if a program that the command did not find lies in an ignored folder of the user's checkout.
+    pub(crate) fn explaining_missing(self, checkout: &Path) -> Self {
+        let missing = if self.code == Some(NOT_FOUND) { missing_program(&self.output) } else { None };
+        let line = missing.and_then(|program| Some(lies_in_checkout(program, place_of(checkout, program)?)));
+        match line {
+            Some(line) => self.with_line(&line),
+            None => self,
+        }
     }
 
     /// Redacts the run's secrets in its output.

@@ -54,7 +54,8 @@ pub(crate) async fn check(
         Some(failed) => Checked { command: setup.map(|setup| setup.command).unwrap_or_default(), result: failed },
         None => {
             let check = Check { command: ShellCommand::offline(command), worktree: &seen, timeout_ms };
-            let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+            let result = run_check(&context.host.sandbox, &context.host.running, check, shutdown).await?;
+            let result = result.explaining_missing(context.host.repo.workdir()).redacted(&context.host.redactor);
             Checked { command: command.to_owned(), result }
         }
     };

@@ -59,7 +59,7 @@ pub(crate) async fn prepare(
     }
     let command = ShellCommand::offline(&setup.command);
     let check = Check { command, worktree: seen, timeout_ms: setup.timeout_ms };
-    let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
+    let result = run_check(&host.sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
     Ok(Some(if has_network { explained(result, &changed) } else { result }))
 }
 
@@ -97,7 +97,7 @@ async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Resu
     if begun.passed.is_none() {
         let seen = begun.worktree.seen();
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
-        let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
+        let result = run_check(&host.sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
         if !result.passed {
             let failed = OnBase::Failed(with_cause(result, command));
             if matches!(&failed, OnBase::Failed(result) if !result.cancelled) {

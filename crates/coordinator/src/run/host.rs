@@ -18,6 +18,7 @@ use crate::merge::base_setup::OnBase;
 use crate::run::blocking::blocking;
 use crate::run::layout::Layout;
 use crate::run::results::Results;
+use crate::run::running_checks::RunningChecks;
 use crate::run::web::Web;
 use crate::texts::models::Models;
 
@@ -32,6 +33,8 @@ pub(crate) struct Host {
     /// How the project's setup ended on the base; held while it runs, which one worker at a time may do.
     pub(crate) set_up: Mutex<Option<OnBase>>,
     pub(crate) sandbox: Arc<Sandbox>,
+    /// What runs in it now that is not an agent's.
+    pub(crate) running: RunningChecks,
     pub(crate) executor: Executor,
     /// The stored results of tools.
     pub(crate) results: Arc<Results>,

@@ -77,6 +77,7 @@ impl Workplace {
             worktree: &self.seen(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
-        Ok(run_check(&self.host.sandbox, check, &self.shutdown).await?.redacted(&self.host.redactor))
+        let result = run_check(&self.host.sandbox, &self.host.running, check, &self.shutdown).await?;
+        Ok(result.explaining_missing(self.host.repo.workdir()).redacted(&self.host.redactor))
     }
 }

@@ -299,6 +299,15 @@ impl Worktrees<'_> {
         Ok(parts.any(|part| files.iter().any(|file| path_of(file) == part)))
     }
 
+    /// Lists the files of the user's checkout that git ignores, and the folders of which it ignores everything.
+    ///
+    /// # Errors
+    /// If git cannot list them.
+    pub fn ignored(&self) -> Result<BTreeSet<PathBuf>, GitError> {
+        let listed = self.untracked(&["--exclude-standard".to_owned(), "--directory".to_owned()])?;
+        Ok(listed.iter().map(|path| path_of(path.strip_suffix(b"/").unwrap_or(path))).collect())
+    }
+
     /// Lists the files that are copied to each worktree.
     pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let patterns = self.repo.workdir().join(PATTERNS);

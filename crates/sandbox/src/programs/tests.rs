@@ -113,6 +113,52 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    PYENV_VERSION=3.12.1",
     },
     Case {
+        name: "a Python without a manager, and conda",
+        entries: &[
+            "program pythons/3.11/bin/python3",
+            "file pythons/3.11/lib/python3.11/os.py",
+            "file pythons/3.11/include/python3.11/Python.h",
+            "program conda/bin/python3",
+            "file conda/conda-meta/history",
+            "file conda/.condarc",
+            "file conda/share/zoneinfo",
+            "program .local/bin/python3",
+            "file .local/lib/python3.11/os.py",
+            "file .local/share/keyrings/login",
+        ],
+        path: "~/pythons/3.11/bin:~/conda/bin:~/.local/bin",
+        variables: &[],
+        expected: "path ~/pythons/3.11/bin
+                   path ~/conda/bin
+                   path ~/.local/bin
+                   show ~/.local/bin
+                   show ~/.local/lib
+                   show ~/.local/lib/python3.11
+                   show ~/conda/bin
+                   show ~/conda/conda-meta
+                   show ~/conda/share
+                   show ~/pythons/3.11
+                   PYTHONUSERBASE=~/.local",
+    },
+    Case {
+        name: "the versions that a project pins for corepack and pnpm",
+        entries: &[
+            "program tools/bin/pnpm",
+            "file .cache/node/corepack/v1/pnpm/9.1.0/bin/pnpm.cjs",
+            "file .local/share/pnpm/.tools/pnpm/9.2.0/bin/pnpm",
+            "file .local/share/pnpm/store/v3/files",
+        ],
+        path: "~/tools/bin",
+        variables: &[],
+        expected: "path ~/tools/bin
+                   show ~/.cache/node/corepack
+                   show ~/.local/share/pnpm/.tools
+                   show ~/tools/bin
+                   PNPM_HOME=~/.local/share/pnpm
+                   offline COREPACK_ENABLE_NETWORK=0
+                   offline COREPACK_HOME=~/.cache/node/corepack",
+    },
+    Case {
         name: "uv, its tools and its Pythons",
         entries: &[
             "program .local/bin/uv",

@@ -9,7 +9,7 @@ use std::fmt;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
-    CHILD_CONTEXT_TOKENS, COMMAND_TIMEOUT_MS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS,
+    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS,
     MergeMode, OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, WORKTREE_FILES, WORKTREE_MIB,
 };
 use orchestrate_core::tool_settings::{MAX_COMMAND_SECONDS, MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB, MAX_WEB_SECONDS};

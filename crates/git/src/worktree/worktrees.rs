@@ -462,7 +462,8 @@ impl Worktrees<'_> {
             Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
             None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
         }
-        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args);
+        // Whoever could write to git's entry would choose what runs in the user's next command there.
+        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args).private();
         self.repo.program.require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =

@@ -65,7 +65,7 @@ impl Archive {
                 Check { command: ShellCommand::offline(text), worktree: worktree.path(), view: &view, timeout_ms };
             let result = run_check_blocking(&sandbox, &check, cancel)?;
             if !result.passed {
-                let is_setup = network == Network::Host;
+                let is_setup = network == Network::Proxy;
                 let result = if is_setup { setup::explained(result, &changed) } else { result };
                 return red(state, text, &result).map(Some);
             }

@@ -222,6 +222,11 @@ impl Coordinator {
         self.sandbox.confinement()
     }
 
+    /// Returns what the tier of the sandbox forbids that the full one allows, and how to get that one.
+    pub fn sandbox_forbids(&self) -> Option<String> {
+        self.sandbox.forbids()
+    }
+
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }

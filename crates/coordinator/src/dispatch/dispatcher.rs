@@ -14,6 +14,7 @@ use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::run_state::Expiry;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
+use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -33,6 +34,7 @@ use crate::worker::{spawn, task_end};
 /// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
     handle: RunHandle,
+    confinement: Confinement,
     retries: Retries,
     shutdown: Shutdown,
     closing: watch::Sender<bool>,
@@ -67,7 +69,7 @@ impl Run {
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
-        let warn = context.warn;
+        let (warn, confinement) = (context.warn, context.host.sandbox.confinement());
         let markers = context.host.layout.markers(&context.run);
         let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
         let logs = logs.follow(handle.state.clone());
@@ -92,7 +94,7 @@ impl Run {
             subscribers.finish().await;
             served
         });
-        Ok(Self { handle, retries, shutdown, closing, ended })
+        Ok(Self { handle, confinement, retries, shutdown, closing, ended })
     }
 
     /// Returns the run's id.
@@ -147,7 +149,10 @@ impl Run {
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
         let state = Arc::clone(&self.handle.state.borrow());
-        let refused = if state.status == RunStatus::Failed { base::refusal(&state, &self.handle.store)? } else { None };
+        let refused = match state.status {
+            RunStatus::Failed => base::refusal(&state, &self.handle.store, self.confinement)?,
+            _ => None,
+        };
         refused.map_or_else(|| Ok(Standing { state, is_live: false }.report()), Err)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use orchestrate_coordinator::{
-    Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of,
+    Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of, setup_hosts,
 };
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
@@ -151,13 +151,11 @@ impl Context {
         let mut commands = loaded.commands.clone();
         for command in &mut commands {
             let Some(network) = &mut command.network else { continue };
-            let (project, base) = (self.project()?, loaded.resolved.text("base"));
-            let patterns = project.include_patterns()?;
+            let patterns = self.project()?.include_patterns()?;
             if !patterns.is_empty() {
                 network.sees.push(format!("your files that .worktreeinclude names: {}", patterns.join(", ")));
             }
-            let files = project.setup_files(base.as_deref(), &command.command)?;
-            network.files = files.into_iter().map(|(path, id)| (path, id.to_string())).collect();
+            network.hosts = setup_hosts(&loaded.run.setup_hosts).named();
         }
         Ok(commands)
     }

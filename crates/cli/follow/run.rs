@@ -85,7 +85,9 @@ pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, Strin
     let demand = SandboxDemand::of(variables).filter(|demand| demand.is_strict);
     let demanded = demand.map(|demand| format!(", as {} demands", demand.by)).unwrap_or_default();
     let groups = if kernel_limits().is_ok() { ", each command in a control group" } else { "" };
-    format!("sandbox tier: {}{groups}{demanded}", coordinator.confinement())
+    let forbids =
+        coordinator.sandbox_forbids().map(|forbidden| format!("\nin this tier, {forbidden}")).unwrap_or_default();
+    format!("sandbox tier: {}{groups}{demanded}{forbids}", coordinator.confinement())
 }
 
 /// A run that has ended, with its report.

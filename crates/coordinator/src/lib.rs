@@ -40,6 +40,7 @@ pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, PlanPlace};
 pub use link::link_error::LinkError;
+pub use merge::setup_network::setup_hosts;
 pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, kernel_limits,

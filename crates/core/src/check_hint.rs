@@ -55,6 +55,9 @@ pub const RESULT_STAYS: &str = "what the setup made with the network cannot be m
 /// The hint for a setup that failed although it had the network.
 const SETUP: &str = "type the setup's command in your checkout: settings with a password, a token or a key are not passed to it, \
                      so private registries do not answer; list what it would make in .worktreeinclude then";
+/// The hint for a setup that asks for a host which it may not reach.
+const SETUP_HOSTS: &str = "if the setup needs that host, name it in `worktree.setup_hosts`, in orchestrate.toml or in your own \
+                           configuration";
 /// The hint for work that changes what the setup reads.
 const SETUP_CHANGES: &str =
     "change what the setup reads in your checkout, commit it, and start the next run from there";
@@ -78,6 +81,7 @@ const CAUSES: &[Cause] = &[
     cause(&[NOT_IN_WORKTREE], IN_CHECKOUT),
     cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
     cause(&[RESULT_STAYS], SETUP_STAYS),
+    cause(&["is no host of the setup"], SETUP_HOSTS),
     cause(&[SETUP_HAD_NETWORK], SETUP),
     cause(&["attempting to make an http request, but --offline was specified"], FETCH_CRATES),
     cause(&["failed to download", "--offline was specified"], FETCH_CRATES),
@@ -121,6 +125,21 @@ pub fn with_hint(text: String, output: &str) -> String {
         Some(hint) => format!("{text}{FIX}{hint}"),
         None => text,
     }
+}
+
+/// The hint for a socket that the fallback tier of the sandbox refuses.
+pub const SOCKET_REFUSED: &str = "the weaker tier of the sandbox, in which commands run here, refuses some sockets: the doctor's \
+                                  line `sandbox fallback` says which, and its line `sandbox full` how to get the other tier";
+
+/// Reports whether the output of a failed check shows that the kernel refused a socket, as a sandbox makes it do.
+pub fn shows_refused_socket(output: &str) -> bool {
+    const REFUSED: [&str; 4] = ["operation not permitted", "permission denied", "eperm", "eacces"];
+    const BY: [&str; 8] =
+        ["socket", "bind", "connect", "listen", "sendto", "getifaddrs", "uv_interface_addresses", "udp"];
+    output
+        .lines()
+        .map(str::to_lowercase)
+        .any(|line| REFUSED.iter().any(|word| line.contains(word)) && BY.iter().any(|word| line.contains(word)))
 }
 
 /// Splits a message into itself and what [`with_hint`] has appended.
@@ -185,6 +204,24 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_socket_is_found_in_what_tools_print() {
+        for output in [
+            "Error: listen EPERM: operation not permitted 0.0.0.0:3000",
+            "PermissionError: [Errno 1] Operation not permitted: socket.socket(family=AddressFamily.AF_INET)",
+            "collected 3 items\nlisten udp :0: socket: operation not permitted",
+            "connect(): Permission denied",
+            "bind: Permission denied",
+            "SystemError [ERR_SYSTEM_ERROR]: uv_interface_addresses returned EPERM (operation not permitted)",
+        ] {
+            assert!(shows_refused_socket(output), "{output}");
+        }
+        for output in ["mkdir: Permission denied", "connection refused", "socket.c:3: warning\nopen: Permission denied"]
+        {
+            assert!(!shows_refused_socket(output), "{output}");
+        }
+    }
+
+    #[test]
     fn a_known_cause_has_a_hint() {
         let table = [
             ("error: no matching package named `serde` found\nlocation searched: crates.io index", Some(FETCH_CRATES)),
@@ -214,6 +251,7 @@ mod tests {
             ("ld: final link failed: No space left on device", Some(DISK)),
             ("File size limit exceeded (core dumped)", Some(FILE_SIZE)),
             ("npm error code E401\nthe setup had the network", Some(SETUP)),
+            ("refused: a.example (rule x): `a.example` is no host of the setup; …", Some(SETUP_HOSTS)),
             (
                 "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with the network; …",
                 Some(SETUP_CHANGES),

@@ -71,6 +71,7 @@ pub mod run_state;
 pub mod schedule;
 mod sending;
 pub mod settings;
+pub mod setup_hosts;
 mod shared_map;
 mod shell;
 mod shutdown_level;

@@ -129,8 +129,10 @@ pub struct RunSettings {
     pub worktree_files: u64,
     /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
-    /// Whether that command may use the network.
+    /// Whether that command may use the network, which then leads to registries of packages.
     pub setup_network: bool,
+    /// The hosts that it reaches besides, each as `HOST` or `HOST:PORT`.
+    pub setup_hosts: Vec<String>,
     /// Absolute paths, or paths below `~/`, that commands may read besides the system and the user's programs.
     pub sandbox_read: Vec<String>,
     /// Names of variables of the user's environment that commands get.
@@ -195,6 +197,7 @@ impl Default for RunSettings {
             worktree_files: WORKTREE_FILES,
             worktree_setup: None,
             setup_network: false,
+            setup_hosts: Vec::new(),
             sandbox_read: Vec::new(),
             sandbox_env: Vec::new(),
             tools: ToolNames::default(),

@@ -10,6 +10,7 @@ mod plain;
 mod private;
 mod removal;
 mod replacement;
+mod repository;
 mod temporary;
 mod usage;
 
@@ -19,5 +20,6 @@ pub use plain::{Links, read_plain};
 pub use private::{FILE as PRIVATE_FILE, create_file, create_folder, open_or_create, write};
 pub use removal::{remove_folder, remove_folder_below};
 pub use replacement::{replace, replace_by_way_of, sync_folder};
+pub use repository::is_repository;
 pub use temporary::TemporaryFolder;
 pub use usage::disk_usage;

@@ -305,8 +305,7 @@ fn is_trusted(folder: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let Ok(real) = folder.canonicalize() else { return false };
     let others_write = real.metadata().map_or(true, |found| found.permissions().mode() & WRITABLE_BY_OTHERS != 0);
-    // In a worktree, `.git` is a file; a link counts too.
-    let is_repositorys = real.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    let is_repositorys = real.ancestors().any(orchestrate_files::is_repository);
     !others_write && !is_repositorys
 }
 
@@ -339,6 +338,9 @@ mod tests {
             std::fs::set_permissions(at(folder).join("bwrap"), PermissionsExt::from_mode(0o755)).unwrap();
         }
         std::fs::create_dir(at("repository/.git")).unwrap();
+        // Another sandbox leaves such a folder in `/tmp`.
+        std::fs::create_dir(at(".git")).unwrap();
+        std::fs::write(at("repository/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(at("worktree/.git"), "gitdir: elsewhere").unwrap();
         std::fs::set_permissions(at("everybodys"), PermissionsExt::from_mode(0o1777)).unwrap();
         symlink(at("repository/tools/bin/bwrap"), at("linked/bwrap")).unwrap();

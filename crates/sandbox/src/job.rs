@@ -42,12 +42,9 @@ pub enum Network {
     None,
     /// One socket, which its caller accepts ([`crate::Sandbox::run_proxied`]); without such a caller, nothing.
     /// Variables name it as the proxy for everything. The program also gets the user's settings for registries and
-    /// certificates, as far as they contain no password or token. Only the full tier can do that.
+    /// certificates, as far as they contain no password or token. The fallback tier can do that where Landlock has
+    /// scopes (Linux 6.12).
     Proxy,
-    /// What this machine reaches, by IPv4 and IPv6, its own services included. It also sees how
-    /// names are resolved here, and gets the user's settings for proxies, registries and
-    /// certificates, as far as they contain no password or token.
-    Host,
 }
 
 /// The files that a process sees.

@@ -354,7 +354,7 @@ pub(crate) fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
     }
     // A home may be a repository of settings; that makes nothing in it a project.
     let above = real.ancestors().take_while(|above| **above != home);
-    let repository = above.into_iter().find(|above| above.join(".git").symlink_metadata().is_ok());
+    let repository = above.into_iter().find(|above| orchestrate_files::is_repository(above));
     repository.map(|root| {
         let within = real.ancestors().take_while(|above| *above != root);
         let environment = within.into_iter().find(|above| above.join("pyvenv.cfg").is_file());

@@ -13,6 +13,7 @@ use crate::disk_usage::Accounts;
 #[cfg(feature = "async")]
 use crate::egress::ListenerSink;
 use crate::error::SandboxError;
+use crate::helper::{forbidden_in_fallback, has_sockets_in_fallback};
 use crate::job::{Finished, Job, Network, View};
 use crate::live_output::LiveOutput;
 use crate::packages::Packages;
@@ -140,10 +141,17 @@ impl Sandbox {
         Self { tier: Tier { live: Some(live), ..self.tier }, ..self }
     }
 
-    /// Sets the folder that jobs with the host's network download packages to, and that those without one read.
+    /// Sets the folder that jobs download packages to, and that those without a network read.
     #[must_use]
     pub fn with_packages(self, folder: PathBuf) -> Self {
         Self { packages: Some(Packages::new(folder)), ..self }
+    }
+
+    /// Returns this sandbox with jobs with a proxy that download packages for later jobs; they must run nothing of an
+    /// agent's.
+    #[must_use]
+    pub fn taking_downloads(&self) -> Self {
+        Self { packages: self.packages.as_ref().map(Packages::taking_downloads), ..self.clone() }
     }
 
     /// Creates a folder with these files, for jobs that download packages through a proxy; `None` if this sandbox has
@@ -154,8 +162,7 @@ impl Sandbox {
     pub fn downloads(&self, files: &[(&str, &[u8])]) -> Result<Option<Downloads>, SandboxError> {
         let Some(packages) = &self.packages else { return Ok(None) };
         let folder = packages.new_folder(files).map_err(SandboxError::io("create a folder for packages"))?;
-        let sandbox = Self { packages: Some(packages.taking_downloads()), ..self.clone() };
-        Ok(Some(Downloads { sandbox, folder }))
+        Ok(Some(Downloads { sandbox: self.taking_downloads(), folder }))
     }
 
     /// Sets the limits of every job.
@@ -203,6 +210,20 @@ impl Sandbox {
         self.tier.confinement
     }
 
+    /// Returns what this tier forbids that the full one allows, and how to get that one; `None` in another tier than
+    /// the fallback one.
+    #[must_use]
+    pub fn forbids(&self) -> Option<String> {
+        if self.confinement() != Confinement::Fallback {
+            return None;
+        }
+        let forbidden = forbidden_in_fallback();
+        Some(match &self.why_not_full {
+            Some(full) => format!("{forbidden}; the full tier does not start here: {full}"),
+            None => forbidden.to_owned(),
+        })
+    }
+
     /// Runs a job to its end and returns when none of its processes is left.
     ///
     /// # Errors
@@ -233,15 +254,19 @@ impl Sandbox {
     /// Requires that jobs can have a network that leads to a proxy alone.
     ///
     /// # Errors
-    /// [`SandboxError::NoEgress`] in another tier than the full one.
+    /// [`SandboxError::NoEgress`] in a tier that cannot do that on this machine.
     pub fn require_egress(&self) -> Result<(), SandboxError> {
         let tier = self.confinement();
         let reason = match (tier, &self.why_not_full) {
             (Confinement::Full, _) => return Ok(()),
+            (Confinement::Fallback, _) if has_sockets_in_fallback() => return Ok(()),
             (Confinement::Unconfined, _) => "nothing keeps it from going past the proxy".to_owned(),
-            (Confinement::Fallback, None) => "only the full one leads a program to a proxy alone".to_owned(),
+            (Confinement::Fallback, None) => {
+                "only the full one, and this one with Linux 6.12, lead a program to a proxy alone".to_owned()
+            }
             (Confinement::Fallback, Some(full)) => {
-                format!("only the full one, which does not start here, leads a program to a proxy alone ({full})")
+                let others = "only the full one, which does not start here, and this one with Linux 6.12";
+                format!("{others} lead a program to a proxy alone ({full})")
             }
         };
         Err(SandboxError::NoEgress { tier, reason })

@@ -4,8 +4,8 @@
 //! runs only after the user has seen it once and agreed. A consent is bound to the location of the
 //! repository, the key and the exact text of the command, so a changed command needs a new one, and
 //! so does one that is to use the network from now on. The consent to the network is also bound to
-//! what the command sees, and to the contents of the files that it reads as far as they are known: an
-//! agent's work may have changed them since.
+//! what the command sees besides the project, and to the hosts that it reaches. It is bound to no file:
+//! what a command reads and runs in the end cannot be told from its text.
 //! A provider of models that a repository chooses needs consent as well, bound to its endpoint: it gets the code.
 //! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
 //! This module never prompts; the terminal does.
@@ -36,13 +36,14 @@ pub struct ProjectCommand {
     pub place: String,
 }
 
-/// What a command with the network could send, and what could make it do so.
+/// What a command with the network could send, and where to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkUse {
     /// What it sees besides the files of its commit, in words.
     pub sees: Vec<String>,
-    /// The files of the commit that it reads or runs, as far as known, with the ids of their contents.
-    pub files: BTreeMap<PathBuf, String>,
+    /// The hosts that it reaches besides the public registries of packages.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 /// The consents given by a user.
@@ -95,11 +96,11 @@ impl ProjectCommand {
         let mut hash = Sha256::new();
         let mut parts = vec![self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()];
         // Consents without a network keep the hash that they had before there was one.
-        if let Some(NetworkUse { sees, files }) = &self.network {
+        if let Some(NetworkUse { sees, hosts }) = &self.network {
             parts.push(b"network");
             parts.extend(sees.iter().map(String::as_bytes));
-            parts.push(b"files");
-            parts.extend(files.iter().flat_map(|(path, id)| [path.as_os_str().as_encoded_bytes(), id.as_bytes()]));
+            parts.push(b"hosts");
+            parts.extend(hosts.iter().map(String::as_bytes));
         }
         for part in parts {
             // The lengths keep two different commands from hashing the same bytes.

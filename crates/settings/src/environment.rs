@@ -295,7 +295,7 @@ pub(crate) fn secrets(
 /// Returns the root of the project that a directory is in: the nearest directory with a `.git`,
 /// from this one up.
 pub fn project_root(start: &Path) -> Option<PathBuf> {
-    start.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok()).map(Path::to_path_buf)
+    start.ancestors().find(|directory| orchestrate_files::is_repository(directory)).map(Path::to_path_buf)
 }
 
 fn both(name: &str) -> [String; 2] {
@@ -520,6 +520,7 @@ mod tests {
             ("worktree.folder", "/srv/worktrees"),
             ("worktree.setup", "true"),
             ("worktree.setup_network", "true"),
+            ("worktree.setup_hosts", "npm.example"),
             ("taint.policy", "deny"),
             ("taint.public_repository", "true"),
             ("sandbox.read", "~/tools"),

@@ -220,7 +220,7 @@ impl Inputs {
                 project: project.clone(),
                 key: key.to_owned(),
                 command: resolved.text(key)?,
-                network: network.map(|_| NetworkUse { sees: additions.in_words(), files: BTreeMap::new() }),
+                network: network.map(|_| NetworkUse { sees: additions.in_words(), hosts: Vec::new() }),
                 place: of_project(key).or_else(|| of_project(network?)).or_else(with_network)?,
             })
         };

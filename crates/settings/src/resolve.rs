@@ -233,6 +233,7 @@ impl Resolved {
             worktree_files: self.number("worktree_files").unwrap_or(standard.worktree_files),
             worktree_setup: self.text("worktree.setup"),
             setup_network: self.is_on("worktree.setup_network"),
+            setup_hosts: self.list("worktree.setup_hosts"),
             sandbox_read: self.list("sandbox.read"),
             sandbox_env: self.list("sandbox.env"),
             tools: ToolNames::default(),

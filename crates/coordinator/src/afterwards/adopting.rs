@@ -147,6 +147,7 @@ impl Archive {
             branch: Some(run.task_branch(task)),
             base: record.tip().cloned().ok_or_else(nothing)?,
             lock_reason: format!("orchestrate {run}"),
+            times: Some(self.layout.source_times(run)),
         };
         Ok(self.repo.worktrees().add(&spec)?.path().to_owned())
     }

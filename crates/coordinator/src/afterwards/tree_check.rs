@@ -38,7 +38,7 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(None) };
-        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings, self.repo.workdir())?), &self.layout, state);
+        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings, Some(self.repo.workdir()))?), &self.layout, state);
         let repo = self.repo.confined_in(sandbox.confinement());
         // The check would see other files than a filter produces.
         repo.require_plain_tree(commit)?;
@@ -67,7 +67,7 @@ impl Archive {
             let check = Check { command: ShellCommand::offline(text), worktree: &seen, timeout_ms };
             let result = run_check_blocking(&sandbox, &check, cancel)?;
             if !result.passed {
-                let is_setup = network == Network::Host;
+                let is_setup = network == Network::Proxy;
                 let result = if is_setup { setup::explained(result, &changed) } else { result };
                 return red(state, text, &result).map(Some);
             }

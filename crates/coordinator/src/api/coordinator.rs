@@ -218,7 +218,7 @@ impl Coordinator {
         // would seem not to work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
-        let sandbox = Arc::new(sandbox(&settings, repo.workdir())?);
+        let sandbox = Arc::new(sandbox(&settings, Some(repo.workdir()))?);
         let repo = repo.confined_in(sandbox.confinement());
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
@@ -254,6 +254,11 @@ impl Coordinator {
     /// Returns how commands are confined.
     pub fn confinement(&self) -> Confinement {
         self.sandbox.confinement()
+    }
+
+    /// Returns what the tier of the sandbox forbids that the full one allows, and how to get that one.
+    pub fn sandbox_forbids(&self) -> Option<String> {
+        self.sandbox.forbids()
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {
@@ -628,11 +633,11 @@ fn require_models(context: &RunContext, reopened: &[TaskId]) -> Result<(), Coord
 ///
 /// See [`Coordinator::open`].
 pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> {
-    sandbox(settings).map(drop)
+    sandbox(settings, None).map(drop)
 }
 
 /// Determines how processes can be confined.
-pub(crate) fn sandbox(settings: &Settings, workdir: &Path) -> Result<Sandbox, CoordinatorError> {
+pub(crate) fn sandbox(settings: &Settings, workdir: Option<&Path>) -> Result<Sandbox, CoordinatorError> {
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
         None if helper_installed() => Helper::default(),
@@ -648,7 +653,7 @@ pub(crate) fn sandbox(settings: &Settings, workdir: &Path) -> Result<Sandbox, Co
         }
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
-    let sandbox = sandbox.adding(additions_of(&settings.additions, Some(workdir))).warning(settings.warn);
+    let sandbox = sandbox.adding(additions_of(&settings.additions, workdir)).warning(settings.warn);
     Ok(sandbox.within(Bounds {
         cpu: None,
         memory_bytes: allowed.or_else(default_memory),

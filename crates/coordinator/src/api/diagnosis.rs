@@ -188,14 +188,15 @@ fn open_files(agents: usize) -> Check {
 fn sandbox(settings: &Loaded) -> Vec<Check> {
     let found = probe(&Helper::default());
     let strict = settings.switches.strict_sandbox;
-    let tier = |name, result: Result<(), String>, missing: CheckStatus| match result {
-        Ok(()) => check(name, CheckStatus::Ok, "starts"),
-        // The reason includes the fix.
+    // A reason includes the fix.
+    let tier = |name, result: Result<String, String>, missing: CheckStatus| match result {
+        Ok(starts) => check(name, CheckStatus::Ok, starts),
         Err(reason) => check(name, missing, reason),
     };
     let full_is_needed = strict || found.fallback.is_err();
-    let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
-    let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
+    let full = tier("sandbox full", found.full.clone().map(|()| "starts".to_owned()), level(full_is_needed));
+    let starts = found.fallback.map(|()| format!("starts; in it, {}", found.fallback_forbids));
+    let fallback = tier("sandbox fallback", starts, level(found.full.is_err() && !strict));
     let demanded = SandboxDemand::of(&settings.switches_given).map(|demand| demanded(&demand, found.full.is_ok()));
     let kernel = kernel_limits();
     let mut checks: Vec<Check> = [full, fallback].into_iter().chain(demanded).chain([groups(&kernel)]).collect();

@@ -20,7 +20,6 @@ use crate::afterwards::moved::Moved;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
-use crate::merge::setup_files::setup_files;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
@@ -150,16 +149,6 @@ impl Project {
     /// Fails if there is no such revision.
     pub fn base_commit(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
         self.base(base)
-    }
-
-    /// Returns the files that a setup reads or runs, as far as known, in the commit that a run from this revision
-    /// starts from, each with the id of its content; `None` means HEAD.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no such revision, or if it cannot be read.
-    pub fn setup_files(&self, base: Option<&str>, command: &str) -> Result<BTreeMap<PathBuf, Oid>, CoordinatorError> {
-        Ok(setup_files(&self.repo, &self.base(base)?, command)?)
     }
 
     /// Returns the lines with which `.worktreeinclude` names the user's files that each worktree gets.

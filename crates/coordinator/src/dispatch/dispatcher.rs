@@ -14,6 +14,7 @@ use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::run_state::Expiry;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
+use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -34,6 +35,7 @@ use crate::worker::{spawn, task_end};
 /// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
     handle: RunHandle,
+    confinement: Confinement,
     retries: Retries,
     running: RunningChecks,
     shutdown: Shutdown,
@@ -70,7 +72,7 @@ impl Run {
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
         let running = context.host.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
-        let warn = context.warn;
+        let (warn, confinement) = (context.warn, context.host.sandbox.confinement());
         let markers = context.host.layout.markers(&context.run);
         let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
         let logs = logs.follow(handle.state.clone());
@@ -95,7 +97,7 @@ impl Run {
             subscribers.finish().await;
             served
         });
-        Ok(Self { handle, retries, running, shutdown, closing, ended })
+        Ok(Self { handle, confinement, retries, running, shutdown, closing, ended })
     }
 
     /// Returns the run's id.
@@ -155,7 +157,10 @@ impl Run {
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
         let state = Arc::clone(&self.handle.state.borrow());
-        let refused = if state.status == RunStatus::Failed { base::refusal(&state, &self.handle.store)? } else { None };
+        let refused = match state.status {
+            RunStatus::Failed => base::refusal(&state, &self.handle.store, self.confinement)?,
+            _ => None,
+        };
         refused.map_or_else(|| Ok(Standing { state, is_live: false }.report()), Err)
     }
 }

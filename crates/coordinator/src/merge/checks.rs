@@ -1,17 +1,21 @@
 //! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
 //! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a setup that the user
-//! has allowed to use it.
+//! has allowed to use it ([`super::setup_network`]).
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::setup_hosts::SetupHosts;
 use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program};
 use orchestrate_git::Seen;
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, Usage};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, SandboxError, Usage};
+use orchestrate_web::WebClient;
 
 use crate::error::CoordinatorError;
+use crate::merge::setup_network::run_led;
 use crate::run::running_checks::RunningChecks;
 use crate::run::shutdown::Shutdown;
 
@@ -94,6 +98,39 @@ pub(crate) async fn run_check(
     Ok(CheckResult::of(&finished, timeout_ms))
 }
 
+/// Runs a setup with the network in the sandbox; interrupted when the level reaches `Stop`.
+pub(crate) async fn run_setup(
+    sandbox: &Sandbox,
+    web: &WebClient,
+    hosts: SetupHosts,
+    check: Check<'_>,
+    shutdown: &Shutdown,
+) -> Result<CheckResult, CoordinatorError> {
+    let cancel = Cancel::new();
+    let running = run_led(sandbox, web, hosts, check.job(), &cancel);
+    let (finished, notes) = shutdown.guard(&cancel, running).await?;
+    Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
+}
+
+/// Does the same on this thread alone.
+pub(crate) fn run_setup_blocking(
+    sandbox: &Sandbox,
+    hosts: SetupHosts,
+    check: &Check<'_>,
+    cancel: &Cancel,
+) -> Result<CheckResult, CoordinatorError> {
+    let (job, web) = (check.job(), WebClient::default());
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| SandboxError::Setup { detail: format!("start a runtime: {error}") })?;
+        runtime.block_on(run_led(sandbox, &web, hosts, job, cancel))
+    };
+    // On a thread of its own, since this one may be of a runtime.
+    let ended = std::thread::scope(|scope| scope.spawn(run).join());
+    let (finished, notes) = ended.map_err(|_| CoordinatorError::Panicked { what: "the setup" })??;
+    Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
+}
+
 /// Runs a command in the sandbox, blocking the thread.
 pub(crate) fn run_check_blocking(
     sandbox: &Sandbox,
@@ -111,7 +148,7 @@ impl<'a> ShellCommand<'a> {
 
     /// Returns the command that prepares a worktree, if there is one.
     pub(crate) fn setup(settings: &'a RunSettings) -> Option<Self> {
-        let network = if settings.setup_network { Network::Host } else { Network::None };
+        let network = if settings.setup_network { Network::Proxy } else { Network::None };
         settings.worktree_setup.as_deref().map(|text| Self { text, network })
     }
 }
@@ -125,7 +162,8 @@ impl Check<'_> {
             cwd: self.worktree.path.clone(),
             stdin: Vec::new(),
             env: Default::default(),
-            network: self.command.network,
+            // The proxy's job is made from this one.
+            network: Network::None,
             limits: Limits {
                 timeout: Duration::from_millis(self.timeout_ms),
                 kept_output_bytes: KEPT_OUTPUT_BYTES,
@@ -195,6 +233,14 @@ impl CheckResult {
             Some(line) => self.with_line(&line),
             None => self,
         }
+    }
+
+    /// Adds what a setup could not reach to the output of one that has failed.
+    fn with_notes(self, notes: &[String]) -> Self {
+        if self.passed {
+            return self;
+        }
+        notes.iter().fold(self, |result, note| result.with_line(note))
     }
 
     /// Redacts the run's secrets in its output.

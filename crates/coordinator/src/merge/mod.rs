@@ -11,6 +11,7 @@ pub(crate) mod project_setup;
 mod return_to_agent;
 pub(crate) mod setup;
 pub(crate) mod setup_files;
+pub(crate) mod setup_network;
 pub(crate) mod step;
 mod target_branch;
 pub(crate) mod verifier;

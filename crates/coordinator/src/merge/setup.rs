@@ -15,11 +15,13 @@ use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_H
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, RunState, check_hint};
 use orchestrate_git::{Repo, Seen};
-use orchestrate_sandbox::{Cancel, Network, Sandbox};
+use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox};
 
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::{OnBase, begin, finish};
-use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check, run_check_blocking};
+use crate::merge::checks::{
+    Check, CheckResult, ShellCommand, run_check, run_check_blocking, run_setup, run_setup_blocking,
+};
 use crate::merge::project_setup::ProjectSetup;
 use crate::run::host::Host;
 use crate::run::layout::Layout;
@@ -97,7 +99,12 @@ async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Resu
     if begun.passed.is_none() {
         let seen = begun.worktree.seen();
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
-        let result = run_check(&host.sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
+        let result = if has_proxy(setup, &host.sandbox) {
+            run_setup(&host.sandbox, host.web.client(), setup.reaches(), check, shutdown).await?
+        } else {
+            run_check(&host.sandbox, &host.running, check, shutdown).await?
+        };
+        let result = result.redacted(&host.redactor);
         if !result.passed {
             let failed = OnBase::Failed(with_cause(result, command));
             if matches!(&failed, OnBase::Failed(result) if !result.cancelled) {
@@ -123,12 +130,21 @@ pub(crate) fn on_base_blocking(
     if begun.passed.is_none() {
         let seen = begun.worktree.seen();
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
-        let result = run_check_blocking(sandbox, &check, cancel)?;
+        let result = if has_proxy(setup, sandbox) {
+            run_setup_blocking(sandbox, setup.reaches(), &check, cancel)?
+        } else {
+            run_check_blocking(sandbox, &check, cancel)?
+        };
         if !result.passed {
             return Ok(OnBase::Failed(with_cause(result, command)));
         }
     }
     Ok(OnBase::Passed(Arc::new(finish(repo, begun)?)))
+}
+
+/// Reports whether a setup runs with a proxy: without a sandbox, nothing leads it there.
+fn has_proxy(setup: &ProjectSetup, sandbox: &Sandbox) -> bool {
+    setup.has_network && sandbox.confinement() != Confinement::Unconfined
 }
 
 /// Adds to a failure that may come from the network that the setup had it, unless its output says what to do.

@@ -259,9 +259,11 @@ fn sending(
     let tools = within(&settings.tool_settings, Some(authority));
     let policy = policy.limited(&tools, &context.host.path_seen(&context.run, &record.task.id));
     let commands = match context.host.sandbox.confinement() {
-        Confinement::Full => CommandNetwork::Proxied,
-        Confinement::Fallback => CommandNetwork::Absent,
         Confinement::Unconfined => CommandNetwork::Unlimited,
+        Confinement::Full | Confinement::Fallback if context.host.sandbox.require_egress().is_ok() => {
+            CommandNetwork::Proxied
+        }
+        Confinement::Full | Confinement::Fallback => CommandNetwork::Absent,
     };
     let (grant, policy, web) = (&grant, &policy, &tools.web_requests);
     Ok(Means { tools: &spec.tools, grant, policy, web, commands, settings }.sending())

@@ -192,6 +192,8 @@ pub(crate) struct Run<'a> {
     pub(crate) args: Vec<OsString>,
     /// The lock under which the process keeps running if we are killed; with `None` it is killed with us.
     pub(crate) outlives: Option<&'a Held>,
+    /// Whether what it creates is accessible to the user alone.
+    pub(crate) is_private: bool,
 }
 
 /// How git reaches a server.
@@ -439,6 +441,9 @@ impl Program {
         if let Some(parent) = run.work_tree.parent() {
             trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
+        if run.is_private {
+            trusted = trusted.private();
+        }
         trusted = match run.outlives {
             Some(held) => held.files().fold(trusted, Trusted::outlives_us),
             None => trusted.killed_by(&self.cancel),
@@ -465,7 +470,14 @@ impl<'a> Run<'a> {
             environment: Vec::new(),
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
             outlives: None,
+            is_private: false,
         }
+    }
+
+    /// Makes what git creates accessible to the user alone, whatever the umask is.
+    pub(crate) fn private(mut self) -> Self {
+        self.is_private = true;
+        self
     }
 
     /// Adds settings.
@@ -576,6 +588,7 @@ mod tests {
     fn a_git_that_others_could_have_put_there_is_refused_by_name() {
         let (folder, search) = fake_git("#!/bin/sh\necho git version 2.45.0\n");
         std::fs::create_dir(folder.path().join(".git")).unwrap();
+        std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let refusal = Program::find_in(&search).unwrap_err();
         assert_eq!(refusal, RepositoryRefusal::GitNotTrusted(folder.path().join("git")));
     }

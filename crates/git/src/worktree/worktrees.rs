@@ -124,6 +124,9 @@ impl Worktree {
         let mut mounts = vec![Mount::new(checkout, Mounted::Writable(self.path.clone()))];
         mounts.extend(private_git_dir::mounts(&GitDirs { common_dir, admin_dir: &self.admin_dir }, config, &refs));
         mounts.push(Mount::new(checkout.join(".git"), Mounted::File(private_git_dir::pointer())));
+        for folder in self.read_only_folders() {
+            mounts.push(Mount::new(checkout.join(&folder), Mounted::ReadOnly(self.path.join(&folder))));
+        }
         View::Host(HostView { mounts, ..HostView::default() })
     }
 
@@ -146,12 +149,8 @@ impl Worktree {
         let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
         let mut masks = refs.masks(common_dir);
         masks.push(Mask { path: self.path.join(".git"), content: Content::ReadOnly });
-        for folder in brought::outer_folders(&self.admin_dir) {
-            let path = self.path.join(folder);
-            // A mask needs something to cover. A link there is not followed.
-            if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-                masks.push(Mask { path, content: Content::ReadOnly });
-            }
+        for folder in self.read_only_folders() {
+            masks.push(Mask { path: self.path.join(folder), content: Content::ReadOnly });
         }
         masks.push(Mask { path: common_dir.join("config"), content: Content::File(config.clone()) });
         let mut optional = shown::shown(common_dir, &self.admin_dir);
@@ -160,6 +159,16 @@ impl Worktree {
         let stand_in = StandInFor { worktree: &self.path, common_dir, admin_dir: &self.admin_dir }.with(config, &refs);
         let (writable, composed) = (vec![self.path.clone()], vec![common_dir.to_owned()]);
         View::Host(HostView { writable, optional, composed, masks, stand_in: Some(stand_in), ..HostView::default() })
+    }
+
+    /// Returns the folders in it whose changes would be lost, relative to it, as far as they are there. A link in the
+    /// place of one is not followed.
+    fn read_only_folders(&self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = brought::outer_folders(&self.admin_dir).into_iter().map(PathBuf::from).collect();
+        folders.retain(|folder| {
+            std::fs::symlink_metadata(self.path.join(folder)).is_ok_and(|found| found.is_dir())
+        });
+        folders
     }
 
     /// Removes the configuration that git copies from the user's checkout if worktrees may have their own
@@ -533,7 +542,8 @@ impl Worktrees<'_> {
             Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
             None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
         }
-        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args);
+        // Whoever could write to git's entry would choose what runs in the user's next command there.
+        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args).private();
         self.repo.program.require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =

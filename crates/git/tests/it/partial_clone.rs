@@ -42,7 +42,7 @@ fn what_a_commit_lacks_is_fetched_once_and_then_nothing_is() {
         std::fs::rename(fixture.project(), fixture.path().join("gone")).unwrap();
         repo.require_plain_tree(&head).unwrap();
         let path = fixture.path().join("worktrees/T1");
-        let spec = WorktreeSpec { path, branch: None, base: head.clone(), lock_reason: "test".to_owned() };
+        let spec = WorktreeSpec { path, branch: None, base: head.clone(), lock_reason: "test".to_owned(), times: None };
         let worktree = repo.worktrees().add(&spec).unwrap();
         assert_eq!(std::fs::read_to_string(worktree.path().join("deep/er/c")).unwrap(), "3\n");
         assert_eq!(repo.store().current_tree(&worktree).unwrap(), repo.tree_of(&head).unwrap());

@@ -130,7 +130,7 @@ fn commands_find_submodules_read_only() {
     let Nested { fixture, .. } = nested();
     let worktree = fixture.worktree(&fixture.repo(), "T1");
     let read_only = |worktree: &Worktree| {
-        let View::Host(view) = worktree.view();
+        let View::Host(view) = worktree.seen().view;
         let below = |path: PathBuf| path.strip_prefix(worktree.path()).ok().map(Path::to_owned);
         let masks = view.masks.into_iter().filter(|mask| mask.content == Content::ReadOnly);
         masks.filter_map(|mask| below(mask.path)).collect::<Vec<_>>()

@@ -359,7 +359,7 @@ const FOLDER_CASES: &[Case] = &[
             "bin/x → ~/opt/x/x",
             "bin/gone → ~/absent",
             "program project/tool",
-            "project/.git",
+            "file project/.git/HEAD",
             "bin/tool → ~/project/tool",
         ],
         path: "~/bin",
@@ -392,7 +392,7 @@ const FOLDER_CASES: &[Case] = &[
     },
     Case {
         name: "an activated environment of a project",
-        entries: &["project/.git", "program project/.venv/bin/pytest", "file project/.venv/pyvenv.cfg"],
+        entries: &["file project/.git/HEAD", "program project/.venv/bin/pytest", "file project/.venv/pyvenv.cfg"],
         path: "~/project/.venv/bin:/usr/bin",
         variables: &[("VIRTUAL_ENV", "~/project/.venv")],
         expected: "path /usr/bin
@@ -419,7 +419,7 @@ const FOLDER_CASES: &[Case] = &[
     },
     Case {
         name: "folders of a repository, and private ones",
-        entries: &["project/.git", "program project/tools/bin/make", "program .config/x/bin/y", "program .ssh/z"],
+        entries: &["file project/.git/HEAD", "program project/tools/bin/make", "program .config/x/bin/y", "program .ssh/z"],
         path: "~/project/tools/bin:~/.config/x/bin:~/.ssh:~/absent",
         variables: &[],
         expected: "hide ~/project/tools/bin: it is in the repository ~/project, of which each worktree has its own copy
@@ -428,7 +428,7 @@ const FOLDER_CASES: &[Case] = &[
     },
     Case {
         name: "a home that is a repository of settings",
-        entries: &[".git", "program bin/mine"],
+        entries: &["file .git/HEAD", "program bin/mine"],
         path: "~/bin",
         variables: &[],
         expected: "path ~/bin

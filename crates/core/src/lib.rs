@@ -68,6 +68,7 @@ pub mod review;
 mod routing;
 mod run_markers;
 pub mod run_state;
+mod same_text;
 pub mod schedule;
 mod sending;
 pub mod settings;

@@ -189,6 +189,9 @@ pub(crate) struct SettingsArgs {
     /// Do not require that `--verify` passes on the commit that the run starts from before any agent starts
     #[arg(long)]
     no_verify_base: bool,
+    /// How often a check that fails is tried again on the very same files before an agent has to mend its work
+    #[arg(long, value_name = "N")]
+    verify_retries: Option<String>,
     /// What happens to finished branches: auto (merged), review (merged once you approve) or none (they stay branches)
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
@@ -581,6 +584,7 @@ impl SettingsArgs {
             ("budget_tokens", &self.budget_tokens),
             ("budget_usd", &self.budget_usd),
             ("verify", &self.verify),
+            ("verify_retries", &self.verify_retries),
             ("merge", &self.merge),
             ("base", &self.base),
             ("timeout", &self.timeout),

@@ -10,6 +10,7 @@ mod demo;
 mod end_to_end;
 mod evidence;
 mod failures;
+mod flaky;
 mod git_remotes;
 mod git_tools;
 mod goals;
@@ -47,6 +48,7 @@ pub(crate) fn cases() -> Vec<Case> {
         end_to_end::cases,
         evidence::cases,
         failures::cases,
+        flaky::cases,
         git_remotes::cases,
         git_tools::cases,
         hand_back::cases,

@@ -7,7 +7,7 @@ use orchestrate_coordinator::{Archive, CoordinatorError};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::run_state::TaskError;
-use orchestrate_core::{Action, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{Action, CheckVerdict, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -125,8 +125,10 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branc
     let next = next::commands(named, run, &actions);
     let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
     let calls = table::calls(state.open_approvals());
-    let flagged: String = entries.iter().map(|entry| table::flagged(&entry.task, entry.taint.as_ref())).collect();
-    output::result(&format!("{}{flagged}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
+    let remarks =
+        |entry: &ReviewEntry| table::flagged(&entry.task, entry.taint.as_ref()) + &table::flaky(&entry.flaky_checks);
+    let remarks: String = entries.iter().map(remarks).collect();
+    output::result(&format!("{}{remarks}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
 fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
@@ -199,6 +201,7 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
         text.push_str(&format!("{STALE}\n"));
     }
     text.push_str(&table::flagged(&entry.task, entry.taint.as_ref()));
+    text.push_str(&table::flaky(&entry.flaky_checks));
     text.push_str(&hand_back.map(held_against).unwrap_or_default());
     text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
     if !report.is_empty() {
@@ -214,7 +217,11 @@ fn held_against(hand_back: &HandBack) -> String {
     let questions = hand_back.open_questions.iter().map(|question| format!("asks: {question}"));
     let checks = hand_back.checks.iter().map(|check| {
         let by = if check.by == CheckedBy::Agent { "the agent" } else { "the run" };
-        let then = if check.outdated { ", before the last change" } else { "" };
+        let then = match (check.verdict, check.outdated) {
+            (CheckVerdict::Flaky, _) => ", flaky",
+            (_, true) => ", before the last change",
+            (_, false) => "",
+        };
         format!("checked by {by}: `{}`: {}{then}", check.command, check.exit)
     });
     claims.chain(questions).chain(checks).map(|line| format!("{}\n", output::one_line(&line, MAX_LINE_CHARS))).collect()

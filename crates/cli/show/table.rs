@@ -6,7 +6,8 @@ use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport, TaskTa
 use orchestrate_core::run_state::{Approval, EndCause, TakeOver, TaskError, Verify};
 use orchestrate_core::taint::OutsideSource;
 use orchestrate_core::{
-    AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState, split_hint,
+    AgentId, CallHash, FlakyCheck, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState,
+    split_hint,
 };
 
 use crate::show::columns;
@@ -70,6 +71,7 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
         }
         text.push_str(&remarks(task));
     }
+    text.push_str(&flaky(&report.flaky_checks));
     text.extend(report.rejecting_endpoints.iter().map(rejecting));
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
         let why = if report.tasks.iter().any(|task| task.state.is_skipped()) {
@@ -98,6 +100,11 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
     ));
     text.push_str(&answer(report));
     text
+}
+
+/// Lists the checks that have failed and passed on one tree, each in a line.
+pub(crate) fn flaky(checks: &[FlakyCheck]) -> String {
+    checks.iter().map(|check| format!("{}\n", progress::flaky_check(check))).collect()
 }
 
 /// Describes why a task did not succeed, and how to mend that if it is known.

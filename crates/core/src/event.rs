@@ -1,17 +1,16 @@
 //! The events of a run, in the past tense: recorded before their effects, which can be repeated. Large texts are blobs.
 
-mod held;
 mod landing;
 mod outcome;
 mod stream;
 mod subject;
 mod time;
 mod types;
-mod version;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::check_tries::FlakyCheck;
 use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
@@ -30,13 +29,11 @@ use crate::task::Task;
 use crate::verdict::VerdictGiven;
 use crate::wait::Wait;
 
-pub use held::HeldIntegration;
-pub use landing::{FailedLanding, UndoneLanding};
+pub use landing::{FailedLanding, HeldIntegration, UndoneLanding};
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
-pub use time::rfc3339;
-pub use version::VERSION;
+pub use time::{VERSION, rfc3339};
 
 /// An event with its position in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -532,6 +529,9 @@ pub enum Event {
         /// Its duration.
         duration_ms: u64,
     },
+    /// A check was seen to be flaky: it has failed and passed on one tree.
+    #[serde(rename = "check.flaky")]
+    CheckFlaky(FlakyCheck),
     /// A task waits for the user's approval.
     #[serde(rename = "review.requested")]
     ReviewRequested {

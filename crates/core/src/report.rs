@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::agent_status::Liveness;
+use crate::check_tries::FlakyCheck;
 use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
 use crate::hand_back::HandBack;
@@ -85,6 +86,9 @@ pub struct Report {
     /// The file that this plan was written to; set by the process that has written it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_file: Option<String>,
+    /// The checks that have failed and passed on one tree, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flaky_checks: Vec<FlakyCheck>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
 }
@@ -242,6 +246,7 @@ impl Standing {
             rejecting_endpoints: state.rejecting_endpoints(),
             answer: state.answer().map(str::to_owned),
             plan_file: None,
+            flaky_checks: state.merges.flaky_checks().to_vec(),
             tasks: state.tasks().map(task).collect(),
         }
     }

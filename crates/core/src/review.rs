@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 
 use crate::case_folding::folded_path;
+use crate::check_tries::FlakyCheck;
 use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
 use crate::merge_target::MergeTarget;
@@ -181,6 +182,9 @@ pub struct ReviewEntry {
     /// What its agent was exposed to, once it has read text from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaskTaint>,
+    /// The checks of its work that have failed and passed on one tree, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flaky_checks: Vec<FlakyCheck>,
 }
 
 /// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
@@ -233,7 +237,8 @@ impl ReviewEntry {
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
             let taint = standing.state.taint(&record.task.id);
-            Some(ReviewEntry { state, questions, taint, ..entry(record, changes)? })
+            let flaky_checks = standing.state.flaky_checks_of(&record.task.id).cloned().collect();
+            Some(ReviewEntry { state, questions, taint, flaky_checks, ..entry(record, changes)? })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -301,6 +306,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         left_out: record.left_out().to_vec(),
         questions: Vec::new(),
         taint: None,
+        flaky_checks: Vec::new(),
     })
 }
 

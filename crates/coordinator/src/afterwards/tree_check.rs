@@ -28,7 +28,8 @@ pub(crate) struct RedTree {
 }
 
 impl Archive {
-    /// Runs the run's check on the exact tree of a commit. Returns `None` if it passes, or if there is no check.
+    /// Runs the run's check on the exact tree of a commit, and again if it fails, as often as the run does. Returns
+    /// `None` if it passes, or if there is no check.
     pub(crate) fn check(
         &self,
         state: &RunState,
@@ -36,12 +37,33 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(None) };
+        let tries = state.tries_of_check(command);
+        for number in 1..=tries {
+            match self.check_once((state, command), commit, cancel)? {
+                None if number == 1 => return Ok(None),
+                None => {
+                    (self.progress)(&format!("`{command}` is flaky: it has failed and passed on the same tree"));
+                    return Ok(None);
+                }
+                red if number == tries => return Ok(red),
+                Some(red) => (self.progress)(&format!("`{}` failed ({}); trying it again", red.command, red.exit)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_once(
+        &self,
+        (state, command): (&RunState, &str),
+        commit: &Oid,
+        cancel: &Cancel,
+    ) -> Result<Option<RedTree>, CoordinatorError> {
         // The check would see other files than a filter produces.
         self.repo.require_plain_tree(commit)?;
         let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
         let tree = self.repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
-        let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;
+        let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, state, (&tree, command))?;
         let setup = ProjectSetup::of(state);
         let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();

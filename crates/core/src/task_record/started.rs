@@ -374,6 +374,8 @@ impl Started {
                 self.summary.clone_from(summary);
                 Ok(())
             }
+            // Nothing of it was checked.
+            Event::VerifyFinished { scope: VerifyScope::Target, .. } => Ok(()),
             Event::VerifyFinished { scope, passed, .. } => {
                 if *scope == VerifyScope::Task && *passed {
                     self.require(&[TaskState::Committed])?;

@@ -8,6 +8,7 @@ mod json;
 mod later;
 mod message;
 mod permissions;
+mod removal;
 mod tool;
 mod tools;
 
@@ -24,6 +25,7 @@ pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
 use self::later::Later;
 pub(crate) use self::message::MessageArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
+pub(crate) use self::removal::{CleanArgs, DiscardArgs};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
 
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Show every branch: state, checks, size, risk, cost, and files that several change; or one task with its diff
     Review(ReviewArgs),
-    /// Show the changes on a task's branch
+    /// Show the changes of a whole result, or on a task's branch
     Diff(DiffArgs),
     /// Approve a task's work, or a tool call that waits for your decision
     Approve(ApproveArgs),
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Remove agents' worktrees whose files are stored elsewhere, or what is left of runs that have landed
     Clean(CleanArgs),
+    /// Remove all of a run, its work included, after saying what would be lost
+    Discard(DiscardArgs),
     /// List the saved states of a run's work (snapshots), and restore one as a branch
     Recover(RecoverArgs),
     /// Send a message to agents, or answer the question of one
@@ -344,8 +348,9 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The task's id, or a unique prefix of it
-    pub(crate) task: String,
+    /// A task, or a run for its whole result [default: the result of the latest run]
+    #[arg(value_name = "TASK|RUN")]
+    pub(crate) what: Option<String>,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
@@ -451,23 +456,6 @@ pub(crate) struct LandArgs {
     pub(crate) no_write_back: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CleanArgs {
-    #[command(flatten)]
-    pub(crate) which: WhichRun,
-    /// Only list what would be removed
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Also remove files that git ignores (build output, but possibly the only copy of a file)
-    #[arg(long)]
-    pub(crate) ignored: bool,
-    /// Remove branches, worktrees and saved states of landed runs, except the newest `clean.keep_runs` runs
-    #[arg(long, conflicts_with = "run")]
-    pub(crate) landed: bool,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

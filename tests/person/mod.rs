@@ -2,6 +2,7 @@
 
 mod approvals;
 mod cli;
+mod discard;
 mod display;
 mod dropping;
 mod land;
@@ -30,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let others =
         [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
-    let afterwards = [dropping::cases, review::cases];
+    let afterwards = [discard::cases, dropping::cases, review::cases];
     let runs = [approvals::cases, display::cases, output::cases, trees::cases, waiting::cases, watch::cases];
     let runs =
         runs.iter().chain(&landing).chain(&afterwards).flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));

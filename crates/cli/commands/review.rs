@@ -20,7 +20,7 @@ use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
-use crate::show::table::{self, MAX_ID_WIDTH, STALE, aligned, check, cost, questions, standing};
+use crate::show::table::{self, MAX_ID_WIDTH, STALE, check, cost, questions, standing};
 use crate::show::tree::{self, Branches, Node, Row};
 
 /// The maximum number of characters of a line about what was handed back.
@@ -116,9 +116,13 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branc
         return output::line(&format!("no task of run {run} has a branch yet"));
     }
     let named = Named::new(store, run)?;
-    let mut rows = vec![HEAD.map(str::to_owned)];
     let nodes = entries.iter().map(|entry| Node { id: &entry.task, parent: entry.parent.as_ref(), item: entry });
-    rows.extend(tree::rows(&nodes.collect::<Vec<_>>(), branches).iter().map(cells));
+    let nodes: Vec<Node<'_, &ReviewEntry>> = nodes.collect();
+    let tree = tree::rows(&nodes, branches);
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(tree.iter().map(cells));
+    let titles = std::iter::once("TITLE").chain(tree.iter().map(|row| row.item.title.as_str()));
+    let table = table::with_titles(&rows, &titles.collect::<Vec<_>>(), tree::has_children(&tree));
     let state = store.state(run)?;
     let calls = state.open_approvals().map(|(call, _)| Action::Answer(call.clone()));
     let actions: Vec<Action> = calls.chain(entries.iter().flat_map(ReviewEntry::actions)).collect();
@@ -128,7 +132,7 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branc
     let remarks =
         |entry: &ReviewEntry| table::flagged(&entry.task, entry.taint.as_ref()) + &table::flaky(&entry.flaky_checks);
     let remarks: String = entries.iter().map(remarks).collect();
-    output::result(&format!("{}{remarks}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
+    output::result(&format!("{table}{remarks}{calls}{}{}", questions(asked), next::render(&next)))
 }
 
 fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
@@ -163,8 +167,10 @@ fn risk(risk: Risk) -> &'static str {
 /// Describes a branch for people, above its diff.
 fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> String {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
+    let title = output::one_line(&entry.title, MAX_LINE_CHARS);
+    let title = if title.is_empty() { title } else { format!("{title}\n") };
     let mut text = format!(
-        "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
+        "{title}task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
         entry.task,
         entry.attempt,
         standing(entry.state, entry.cause, entry.stale),

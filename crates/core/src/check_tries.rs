@@ -117,18 +117,17 @@ pub(crate) struct Try<'a> {
 impl CheckResults {
     /// Adds a try on a tree that is checked out for that.
     pub(crate) fn add(&mut self, tried: Try<'_>) {
-        self.add_to(Checked::Tree(tried.tree.clone(), tried.command.to_owned()), tried);
+        self.add_to(&Checked::Tree(tried.tree.clone(), tried.command.to_owned()), tried);
     }
 
     /// Adds a try of a task's own check, in its worktree.
     pub(crate) fn add_own(&mut self, task: &TaskId, tried: Try<'_>) {
-        self.add_to(Checked::Work(task.clone()), tried);
+        self.add_to(&Checked::Work(task.clone()), tried);
     }
 
-    fn add_to(&mut self, checked: Checked, Try { task, tree, command, result }: Try<'_>) {
-        let newest = result.clone();
-        self.tries.update(checked.clone(), |tries| tries.add(newest));
-        let tries = self.tries.get(&checked);
+    fn add_to(&mut self, checked: &Checked, Try { task, tree, command, result }: Try<'_>) {
+        self.tries.update(checked.clone(), |tries| tries.add(result));
+        let tries = self.tries.get(checked);
         let Some(red) = tries.filter(|tries| tries.green.is_some()).and_then(|tries| tries.red.last()) else { return };
         let seen = FlakyCheck {
             task: task.cloned(),

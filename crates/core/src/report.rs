@@ -66,6 +66,9 @@ pub struct Report {
     pub integration_commit: Oid,
     /// Where the run started.
     pub base_commit: Oid,
+    /// Where its result has landed last, unless that was undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landed: Option<LandedResult>,
     /// The time from the first event to the newest, without the time in which no process worked on it or all its
     /// agents waited for their models.
     pub duration_ms: u64,
@@ -91,6 +94,17 @@ pub struct Report {
     pub flaky_checks: Vec<FlakyCheck>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
+}
+
+/// Where a run's result has landed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LandedResult {
+    /// The user's branch.
+    pub branch: String,
+    /// The commit of that branch that contains it.
+    pub commit: Oid,
+    /// Whether that is all of the result; otherwise, work was merged since.
+    pub is_whole: bool,
 }
 
 /// Tokens and cost; the cost is null if the price of a request is not known.
@@ -238,6 +252,11 @@ impl Standing {
             integration_branch: state.run_id.integration_branch(),
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
+            landed: state.landed().map(|landing| LandedResult {
+                branch: landing.branch.clone(),
+                commit: landing.to.clone(),
+                is_whole: state.is_landed(),
+            }),
             duration_ms: state.worked_ms(),
             waited_ms: state.waited_ms,
             usage: ReportUsage::of(usage, state.cost()),

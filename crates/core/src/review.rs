@@ -139,6 +139,8 @@ pub struct Overlap {
 pub struct ReviewEntry {
     /// The task.
     pub task: TaskId,
+    /// Its title.
+    pub title: String,
     /// The agent that spawned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
@@ -287,6 +289,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
     }
     Some(ReviewEntry {
         task: record.task.id.clone(),
+        title: record.task.title.clone(),
         parent: record.parent.clone(),
         attempt: record.attempt(),
         branch: record.branch().map(str::to_owned)?,

@@ -401,7 +401,7 @@ impl RunState {
 
     /// Makes the tasks that were skipped because of this one pending again.
     fn unskip(&mut self, retried: &TaskId) {
-        for id in self.schedule.dependents(retried) {
+        for id in self.schedule.lost_with(retried) {
             if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Skipped) {
                 record.wait_again();
             }

@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod clean;
+pub(crate) mod discard;
 pub(crate) mod dropping;
 pub(crate) mod land;
 pub(crate) mod landing_commit;

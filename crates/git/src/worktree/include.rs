@@ -24,6 +24,7 @@ use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
+use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
@@ -72,10 +73,13 @@ impl Worktrees<'_> {
         let mut copied = Vec::new();
         for path in files {
             if self.copy_one(&from, worktree, &relocation, &path)? {
-                copied.push(path_of(&path));
+                copied.push(path);
             }
         }
-        Ok(copied)
+        if !copied.is_empty() {
+            Copies::read(worktree)?.add(worktree, &copied)?;
+        }
+        Ok(copied.iter().map(|path| path_of(path)).collect())
     }
 
     /// Copies one file; returns whether it did.

@@ -1,6 +1,7 @@
 //! The worktrees of agents, and code that reads the user's checkout.
 
 pub(crate) mod checkout;
+pub(crate) mod copies;
 pub(crate) mod exchange;
 pub(crate) mod handle;
 pub(crate) mod include;

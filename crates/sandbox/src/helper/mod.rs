@@ -23,11 +23,12 @@ mod memory;
 mod modes;
 mod poll_set;
 pub(crate) mod protocol;
+mod remover;
 mod seccomp;
 mod supervisor;
 mod tree;
 
-pub(crate) use entry::KEEP_ARG;
 pub use entry::{HELPER_ARG, helper_installed, run_helper_if_asked};
+pub(crate) use entry::{KEEP_ARG, REMOVE_ARG};
 pub(crate) use keeper::Told;
 pub(crate) use landlock::machine_facts;

@@ -103,6 +103,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Resume(arguments) => commands::resume::execute(context, arguments),
         Command::Stop(arguments) => commands::stop::execute(context, arguments),
         Command::Clean(arguments) => commands::clean::execute(context, arguments),
+        Command::Discard(arguments) => commands::discard::execute(context, arguments),
         Command::Recover(arguments) => commands::recover::execute(context, arguments),
         Command::Message(arguments) => commands::message::execute(context, arguments),
         Command::Agents(arguments) => commands::agents::execute(context, arguments),

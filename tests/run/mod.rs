@@ -10,6 +10,7 @@ mod demo;
 mod end_to_end;
 mod evidence;
 mod failures;
+mod flaky;
 mod git_remotes;
 mod git_tools;
 mod goals;
@@ -52,6 +53,7 @@ pub(crate) fn cases() -> Vec<Case> {
         children::cases,
         end_to_end::cases,
         failures::cases,
+        flaky::cases,
         hand_back::cases,
         goals::cases,
         map::cases,

@@ -34,7 +34,8 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
             json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
         });
         let (removed, kept): (Vec<Value>, Vec<Value>) = (removed.collect(), kept.collect());
-        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept, "warnings": warnings});
+        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept,
+                            "in_background": cleaned.goes_on, "warnings": warnings});
         return output::json(&object).map(|()| code);
     }
     let done = if arguments.dry_run { "would remove" } else { "removed" };
@@ -43,6 +44,9 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let mut text: String = removed.chain(kept).collect();
     if text.is_empty() {
         text = format!("run {run} has no worktrees\n");
+    }
+    if cleaned.goes_on {
+        text.push_str("their files are being deleted in the background\n");
     }
     text.push_str("branches and snapshots are kept\n");
     let mut commands = Vec::new();

@@ -11,6 +11,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod drop;
 pub(crate) mod init;

@@ -14,8 +14,8 @@ use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver,
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    CallHash, Event, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState,
-    StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
+    CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId,
+    RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
@@ -93,10 +93,12 @@ fn milestone(event: &Event) -> Option<String> {
             let what = match scope {
                 VerifyScope::Task => "check",
                 VerifyScope::Run => "check of the merged tree",
+                VerifyScope::Target => "check of the tree without its work",
             };
             let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
             format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
         }
+        Event::CheckFlaky(flaky) => flaky_check(flaky),
         Event::BaseVerifying { .. } | Event::BaseVerified { .. } => return of_base(event),
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", names(files, WIDTH))
@@ -135,6 +137,13 @@ fn milestone(event: &Event) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+/// Describes a check that has failed and passed on one tree.
+pub(crate) fn flaky_check(FlakyCheck { task, command, tree, exit, .. }: &FlakyCheck) -> String {
+    let of = task.as_ref().map_or_else(|| "base".to_owned(), ToString::to_string);
+    let (command, tree) = (one_line(command, WIDTH), short(tree.as_str()));
+    format!("{of}: flaky check: `{command}` has failed ({exit}) and passed on the same tree {tree}")
 }
 
 /// Describes an event of the check of the base.

@@ -40,6 +40,13 @@ pub enum CoordinatorError {
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The repository's git directory has become read-only, which concerns all tasks alike: the run can be resumed once
+    /// it is writable.
+    #[error("{source}; the repository is read-only")]
+    ReadOnlyRepository {
+        /// What could not be written.
+        source: Box<GitError>,
+    },
     /// Files that another attempt would replace cannot be saved, and nothing unsaved is deleted.
     #[error(
         "save the files in {path} before replacing them: {source}; remove the cause there, or commit the files \
@@ -467,6 +474,7 @@ impl CoordinatorError {
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() || self.is_kill() => None,
+            Self::ReadOnlyRepository { .. } => None,
             Self::Git(_) | Self::Configuration { .. } | Self::Unkeepable { .. } | Self::Io { .. } => {
                 Some(FailureCause::Worktree)
             }

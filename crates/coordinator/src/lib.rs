@@ -17,6 +17,7 @@ mod worktree;
 
 pub use afterwards::archive::Archive;
 pub use afterwards::clean::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
+pub use afterwards::discard::{Discarded, LostCommit};
 pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};
 pub use afterwards::landing_commit::{Brought, LandStyle};
@@ -25,6 +26,7 @@ pub use afterwards::plan_boxes::Boxes;
 pub use afterwards::propose::Proposed;
 pub use afterwards::prune::{Pruned, PrunedRun};
 pub use afterwards::refusal::ResultRefusal;
+pub use afterwards::review::ResultDiff;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};

@@ -317,6 +317,31 @@ pub fn check_run(text: &str, run: &RunId) -> Result<(Chain, Option<Broken>), Bro
     Ok((chain, unreadable))
 }
 
+/// A line of a file that is no record of the run that the file is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign<'a> {
+    /// Its number in the file, from 1.
+    pub line: usize,
+    /// The line.
+    pub text: &'a str,
+}
+
+/// Returns the lines of a file that are no records of the run: all of them in a file of its own; in one that other
+/// runs share, those after the last record of any run, since whose the others are cannot be known.
+pub fn foreign<'a>(text: &'a str, run: &RunId, is_shared: bool) -> Vec<Foreign<'a>> {
+    let all: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for line in lines(text) {
+        match line {
+            Ok(_) if is_shared => found.clear(),
+            Ok(line) if line.entry.run_id == *run => {}
+            Ok(Line { number, .. }) | Err(Broken { line: number, .. }) => found.push(number),
+        }
+    }
+    let foreign = |number: usize| Some(Foreign { line: number, text: all.get(number.checked_sub(1)?)? });
+    found.into_iter().filter_map(foreign).collect()
+}
+
 /// One line of a file, taken apart.
 struct Line<'a> {
     /// Its number in the file, from 1.

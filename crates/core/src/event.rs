@@ -1,7 +1,6 @@
 //! The events of a run, in the past tense: recorded before their effects, which can be repeated. Large texts are blobs.
 
 mod adopted;
-mod held;
 mod landing;
 mod outcome;
 mod recorded;
@@ -9,11 +8,11 @@ mod stream;
 mod subject;
 mod time;
 mod types;
-mod version;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::check_tries::FlakyCheck;
 use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
@@ -33,14 +32,12 @@ use crate::verdict::VerdictGiven;
 use crate::wait::Wait;
 
 pub use adopted::AdoptedWork;
-pub use held::HeldIntegration;
-pub use landing::{FailedLanding, UndoneLanding};
+pub use landing::{FailedLanding, HeldIntegration, UndoneLanding};
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
 pub use recorded::Recorded;
-pub use time::rfc3339;
-pub use version::VERSION;
+pub use time::{VERSION, rfc3339};
 
 /// Something that happened in a run. Readers ignore unknown types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -524,6 +521,9 @@ pub enum Event {
         /// Its duration.
         duration_ms: u64,
     },
+    /// A check was seen to be flaky: it has failed and passed on one tree.
+    #[serde(rename = "check.flaky")]
+    CheckFlaky(FlakyCheck),
     /// A task waits for the user's approval.
     #[serde(rename = "review.requested")]
     ReviewRequested {

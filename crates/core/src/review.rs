@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 
 use crate::case_folding::folded_path;
+use crate::check_tries::FlakyCheck;
 use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
 use crate::merge_target::MergeTarget;
@@ -170,6 +171,8 @@ pub struct Overlap {
 pub struct ReviewEntry {
     /// The task.
     pub task: TaskId,
+    /// Its title.
+    pub title: String,
     /// The agent that spawned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
@@ -216,6 +219,9 @@ pub struct ReviewEntry {
     /// What the user has changed on its branch and in its worktree, and can make part of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<OwnChanges>,
+    /// The checks of its work that have failed and passed on one tree, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flaky_checks: Vec<FlakyCheck>,
 }
 
 /// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
@@ -268,7 +274,8 @@ impl ReviewEntry {
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
             let taint = standing.state.taint(&record.task.id);
-            Some(ReviewEntry { state, questions, taint, ..entry(record, changes)? })
+            let flaky_checks = standing.state.flaky_checks_of(&record.task.id).cloned().collect();
+            Some(ReviewEntry { state, questions, taint, flaky_checks, ..entry(record, changes)? })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -317,6 +324,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
     }
     Some(ReviewEntry {
         task: record.task.id.clone(),
+        title: record.task.title.clone(),
         parent: record.parent.clone(),
         attempt: record.attempt(),
         branch: record.branch().map(str::to_owned)?,
@@ -337,6 +345,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         questions: Vec::new(),
         taint: None,
         own: own.filter(OwnChanges::is_any),
+        flaky_checks: Vec::new(),
     })
 }
 

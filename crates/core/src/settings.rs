@@ -26,6 +26,8 @@ pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tool
 pub const MAX_AGENTS: usize = 20;
 /// Default number of times that a conflict or a failed check is returned to its agent before the task ends.
 pub const MERGE_ROUNDS: u32 = 2;
+/// Default number of times that a red check is tried again on the very tree before an agent pays for it.
+pub const VERIFY_RETRIES: u32 = 1;
 /// Default maximum number of turns of one attempt: enough for real work, few enough to stop a loop.
 pub const MAX_TURNS: u32 = 60;
 /// Default maximum size of a reply in tokens.
@@ -101,6 +103,8 @@ pub struct RunSettings {
     pub verify: Option<String>,
     /// Whether that command must pass on the base before any work begins.
     pub verify_base: bool,
+    /// How often a red check is tried again on the very tree; with 0, nothing is tried again.
+    pub verify_retries: u32,
     /// What happens to finished branches.
     pub merge: MergeMode,
     /// How often work is returned to its agent.
@@ -184,6 +188,7 @@ impl Default for RunSettings {
             skip_optional: false,
             verify: None,
             verify_base: true,
+            verify_retries: VERIFY_RETRIES,
             merge: MergeMode::Auto,
             merge_rounds: MERGE_ROUNDS,
             land: false,

@@ -491,6 +491,7 @@ mod tests {
             ("budget_usd", "5"),
             ("verify", "true"),
             ("verify_base", "false"),
+            ("verify_retries", "3"),
             ("merge", "review"),
             ("merge_rounds", "5"),
             ("base", "other"),

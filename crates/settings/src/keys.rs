@@ -9,8 +9,8 @@ use std::fmt;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
-    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS,
-    MergeMode, OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, WORKTREE_FILES, WORKTREE_MIB,
+    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
+    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, VERIFY_RETRIES, WORKTREE_FILES, WORKTREE_MIB,
 };
 use orchestrate_core::tool_settings::{MAX_COMMAND_SECONDS, MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB, MAX_WEB_SECONDS};
 use orchestrate_plan::duration_ms;
@@ -163,6 +163,7 @@ pub const KEYS: &[Key] = &[
     key("skip_optional", Kind::Switch, Class::Preference, "false", "Leave out the tasks that the plan marks as optional."),
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
     key("verify_base", Kind::Switch, Class::Limit, "true", "Whether `verify` must pass on the base before any agent starts."),
+    key("verify_retries", number(0, 100), Class::Preference, "1", "How often a check that fails is tried again on the very same files before an agent has to mend its work."),
     key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (you approve first) or none."),
     key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a failed check is returned to its agent."),
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
@@ -283,6 +284,7 @@ impl Key {
             "cache" => Some(Value::Text("off".to_owned())),
             "taint.policy" => Some(Value::Text("flag".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
+            "verify_retries" => Some(Value::Number(u64::from(VERIFY_RETRIES))),
             "verify_base" => Some(Value::Switch(run.verify_base)),
             "skip_optional"
             | "quiet"

@@ -221,6 +221,7 @@ impl Resolved {
             skip_optional: self.is_on("skip_optional"),
             verify: self.text("verify"),
             verify_base: self.is_on("verify_base"),
+            verify_retries: self.count("verify_retries", standard.verify_retries),
             merge,
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
             land: self.is_on("land"),

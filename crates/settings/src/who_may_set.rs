@@ -33,6 +33,8 @@ const TABLE: &[(&str, Repository)] = &[
     // A command, which needs consent.
     ("verify", Chooses),
     ("verify_base", Narrows("false", "")),
+    // Tries of a check that it cannot name without consent.
+    ("verify_retries", Chooses),
     ("merge", Narrows("", "review")),
     ("merge_rounds", Narrows("50", "1")),
     ("base", Chooses),

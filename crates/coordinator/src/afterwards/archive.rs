@@ -66,6 +66,11 @@ impl Archive {
         self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(run))
     }
 
+    /// Reports whether the audit logs of all runs go to one file.
+    pub fn shares_audit_log(&self) -> bool {
+        self.settings.audit_log.is_some()
+    }
+
     /// Returns the repository's store of runs.
     pub fn store(&self) -> &Store {
         &self.store

@@ -246,7 +246,8 @@ impl Archive {
 
     fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
         for run in self.store.runs()? {
-            if self.store.state(&run.run_id)?.landed().is_some() {
+            // One that cannot be read has no landing to undo.
+            if self.store.state(&run.run_id).is_ok_and(|state| state.landed().is_some()) {
                 return Ok(Some(run.run_id));
             }
         }

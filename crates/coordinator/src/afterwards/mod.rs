@@ -3,6 +3,7 @@
 pub(crate) mod adopting;
 pub(crate) mod archive;
 pub(crate) mod clean;
+pub(crate) mod discard;
 pub(crate) mod dropping;
 pub(crate) mod land;
 pub(crate) mod landing_commit;

@@ -67,7 +67,8 @@ impl Archive {
             }
             match self.prune_run(&run, options) {
                 Ok(Some(of_run)) if of_run.refs.iter().any(|name| name.starts_with(BRANCHES)) => return Ok(true),
-                Ok(_) | Err(CoordinatorError::Journal(JournalError::Held { .. })) => {}
+                Ok(_)
+                | Err(CoordinatorError::Journal(JournalError::Held { .. } | JournalError::Undecodable { .. })) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -32,6 +32,11 @@ pub(crate) async fn carry_out(
         MergeStep::Verify { task, commit, tree, command } => {
             verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
         }
+        MergeStep::VerifyTarget { task, commit, command } => {
+            let of = commit.clone();
+            let tree = context.git(move |repo| repo.tree_of(&of)).await?;
+            verify(context, commit, Verification { task, scope: VerifyScope::Target, tree, command }, shutdown).await
+        }
         MergeStep::Advance { task, into, commit, target } => {
             record_if_next(context, decided, move |state| merged(state, task, commit, target)).await?;
             target_branch::settle(context, &into).await

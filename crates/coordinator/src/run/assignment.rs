@@ -97,6 +97,7 @@ mod tests {
             context_tokens: 16_000,
             max_output_tokens: 100,
             max_turns: 3,
+            refuses_repeats: true,
         };
         let texts = |path: &str| {
             let is_prompt = path == ".orchestrate/prompts/system/agent.md";

@@ -62,7 +62,10 @@ impl Host {
         let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
         let operation = move || {
             no_gc.hold();
-            Ok(operation(&repo)?)
+            operation(&repo).map_err(|error| match error.is_read_only() && repo.is_read_only() {
+                true => CoordinatorError::ReadOnlyRepository { source: Box::new(error) },
+                false => error.into(),
+            })
         };
         blocking("a git operation", operation).await
     }

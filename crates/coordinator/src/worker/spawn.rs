@@ -240,6 +240,7 @@ async fn agent_spec(
         context_tokens,
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
+        refuses_repeats: true,
     }))
 }
 

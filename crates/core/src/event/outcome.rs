@@ -13,6 +13,8 @@ pub enum VerifyScope {
     Task,
     /// The run's check, on the merged tree.
     Run,
+    /// The run's check, on the branch that the task was to be merged into, without its work.
+    Target,
 }
 
 /// How a tool call ended.

@@ -34,6 +34,7 @@ impl Event {
             Event::ReportGiven(given) => Some(&given.task),
             Event::WorkCompared(compared) => Some(&compared.task),
             Event::WorkAdopted(adopted) => Some(&adopted.task),
+            Event::CheckFlaky(flaky) => flaky.task.as_ref(),
             Event::EgressDecided(decided) => Some(&decided.task),
             Event::SearchRequested(asked) => Some(&asked.task),
             Event::SearchEnded(ended) => Some(&ended.task),

@@ -380,6 +380,8 @@ impl Started {
                 Ok(())
             }
             Event::WorkAdopted(adopted) => self.adopt(adopted, task),
+            // Nothing of it was checked.
+            Event::VerifyFinished { scope: VerifyScope::Target, .. } => Ok(()),
             Event::VerifyFinished { scope, passed, .. } => {
                 if *scope == VerifyScope::Task && *passed {
                     self.require(&[TaskState::Committed])?;

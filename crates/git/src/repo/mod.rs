@@ -9,6 +9,7 @@ pub(crate) mod lock;
 pub(crate) mod lock_holder;
 pub(crate) mod probe;
 pub(crate) mod program;
+pub(crate) mod read_only;
 pub(crate) mod refs;
 pub(crate) mod refusal;
 pub(crate) mod repository;

@@ -25,6 +25,7 @@ use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
+use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
@@ -73,10 +74,13 @@ impl Worktrees<'_> {
         let mut copied = Vec::new();
         for path in files {
             if self.copy_one(&from, worktree, relocation.as_ref(), &path)? {
-                copied.push(path_of(&path));
+                copied.push(path);
             }
         }
-        Ok(copied)
+        if !copied.is_empty() {
+            Copies::read(worktree)?.add(worktree, &copied)?;
+        }
+        Ok(copied.iter().map(|path| path_of(path)).collect())
     }
 
     /// Returns what leads files to another folder than the checkout, unless they are seen at its path there as well.

@@ -2,6 +2,7 @@
 
 pub(crate) mod brought;
 pub(crate) mod checkout;
+pub(crate) mod copies;
 pub(crate) mod exchange;
 pub(crate) mod filling;
 pub(crate) mod handle;

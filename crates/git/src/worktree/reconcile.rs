@@ -15,7 +15,7 @@ use crate::worktree::handle::Worktrees;
 /// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// The folders with the refs of runs, one subfolder for each run.
-const REF_FOLDERS: [&str; 2] = ["refs/heads/orchestrate", "refs/orchestrate/keep"];
+const REF_FOLDERS: [&str; 3] = ["refs/heads/orchestrate", "refs/orchestrate/keep", "refs/orchestrate/attempts"];
 
 /// The result of [`Worktrees::reconcile`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -26,13 +26,14 @@ mod measure;
 mod memory;
 mod poll_set;
 pub(crate) mod protocol;
+mod remover;
 mod seccomp;
 mod shared_memory;
 mod sockets;
 mod supervisor;
 mod tree;
 
-pub(crate) use entry::KEEP_ARG;
 pub use entry::{HELPER_ARG, helper_installed, run_helper_if_asked};
+pub(crate) use entry::{KEEP_ARG, REMOVE_ARG};
 pub(crate) use keeper::Told;
 pub(crate) use landlock::{forbidden_in_fallback, has_sockets_in_fallback, machine_facts};

@@ -40,6 +40,7 @@ pub fn remove_in_background(folders: &[PathBuf]) -> Result<(), SandboxError> {
         own_group: true,
         dies_with: None,
         file_bytes: None,
+        is_private: true,
     };
     spawner::spawn(Vec::new(), move || sys::start(&program)).map(drop)
 }

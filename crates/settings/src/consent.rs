@@ -180,19 +180,19 @@ mod tests {
         }
         let elsewhere = ProjectCommand { project: "/q".into(), ..command("verify", "cargo test") };
         assert!(!read.covers(&elsewhere));
-        let network = |sees: &[&str], files: &[(&str, &str)]| ProjectCommand {
+        let network = |sees: &[&str], hosts: &[&str]| ProjectCommand {
             network: Some(NetworkUse {
                 sees: sees.iter().map(|seen| (*seen).to_owned()).collect(),
-                files: files.iter().map(|(path, id)| (path.into(), (*id).to_owned())).collect(),
+                hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             }),
             ..command("verify", "cargo test")
         };
         assert!(!read.covers(&network(&[], &[])));
         let mut read = read;
-        read.give(network(&["x"], &[("package.json", "1")])).unwrap();
-        assert!(read.covers(&network(&["x"], &[("package.json", "1")])));
-        for (sees, files) in [(&["y"], ("package.json", "1")), (&["x"], ("package.json", "2")), (&["x"], ("a", "1"))] {
-            assert!(!read.covers(&network(sees, &[files])), "{sees:?} {files:?}");
+        read.give(network(&["x"], &["pypi.org"])).unwrap();
+        assert!(read.covers(&network(&["x"], &["pypi.org"])));
+        for (sees, host) in [(&["y"], "pypi.org"), (&["x"], "npm.example")] {
+            assert!(!read.covers(&network(sees, &[host])), "{sees:?} {host:?}");
         }
         std::fs::write(state.join(FILE), "{").unwrap();
         assert!(matches!(Consents::load(&state), Err(ConsentError::Malformed { .. })));

@@ -124,6 +124,7 @@ mod tests {
                 base: "base".into(),
                 command: "make deps".to_owned(),
                 has_network: true,
+                hosts: Vec::new(),
                 timeout_ms: 1_000,
             }),
             tool_settings: ToolSettings {

@@ -189,9 +189,13 @@ pub(crate) struct SettingsArgs {
     /// Do not require that `--verify` passes on the commit that the run starts from before any agent starts
     #[arg(long)]
     no_verify_base: bool,
-    /// What happens to finished branches: auto (merged), review (merged once you approve) or none (they stay branches)
+    /// What happens to finished branches: auto (merged), review (as `--review always`) or none (they stay branches)
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
+    /// When you approve work before it is merged: never, deleted-tests (it deletes or weakens tests, or leaves a file
+    /// that looks like a secret), risky or always
+    #[arg(long, value_name = "MODE")]
+    review: Option<String>,
     /// The commit, branch or tag to start from, instead of HEAD
     #[arg(long, value_name = "REV")]
     base: Option<String>,
@@ -582,6 +586,7 @@ impl SettingsArgs {
             ("budget_usd", &self.budget_usd),
             ("verify", &self.verify),
             ("merge", &self.merge),
+            ("review", &self.review),
             ("base", &self.base),
             ("timeout", &self.timeout),
             ("fallback_models", &self.fallback_models),

@@ -4,6 +4,7 @@ mod approvals;
 mod cli;
 mod display;
 mod dropping;
+mod kept_out;
 mod land;
 mod land_styles;
 mod next_steps;
@@ -30,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let others =
         [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
-    let afterwards = [dropping::cases, review::cases];
+    let afterwards = [dropping::cases, kept_out::cases, review::cases];
     let with_git = landing.iter().chain(&afterwards).flat_map(|cases| cases());
     let with_git = with_git.map(|case| case.depends_on(&[Place::OldestGit]));
     let approvals = approvals::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));

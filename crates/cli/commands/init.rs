@@ -46,7 +46,9 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
 /// Returns the text of the file: every key that a project may set, with its meaning and its default.
 fn text() -> String {
     let (mut top, mut tables, mut last) = (String::new(), String::new(), "");
-    for key in KEYS.iter().filter(|key| matches!(key.class, Class::Preference | Class::Limit | Class::Rules)) {
+    for key in KEYS.iter().filter(|key| {
+        matches!(key.class, Class::Preference | Class::Limit | Class::PlanLimit | Class::Lists | Class::Rules)
+    }) {
         if key.name == "allow" {
             continue;
         }

@@ -9,6 +9,7 @@ use orchestrate_core::{
     AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState, split_hint,
 };
 
+use crate::show::aside;
 use crate::show::columns;
 use crate::show::output::{one_line, quoted};
 use crate::show::parked_call;
@@ -179,6 +180,7 @@ fn remarks(task: &TaskReport) -> String {
     let lines = held.into_iter().chain(stale).chain(unchanged);
     let mut text: String = lines.map(|line| format!("{}: {line}\n", task.id)).collect();
     text.push_str(&flagged(&task.id, task.taint.as_ref()));
+    text.push_str(&aside::lines(&task.id, &task.aside));
     text
 }
 

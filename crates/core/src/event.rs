@@ -3,6 +3,7 @@
 mod held;
 mod landing;
 mod outcome;
+mod recorded;
 mod stream;
 mod subject;
 mod time;
@@ -17,7 +18,8 @@ use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::dropped_tasks::DroppedTasks;
 use crate::egress::EgressDecided;
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
+use crate::left_aside::LeftAside;
 use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
 use crate::model_search::{SearchEnded, SearchRequested};
@@ -35,23 +37,9 @@ pub use landing::{FailedLanding, UndoneLanding};
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
+pub use recorded::Recorded;
 pub use time::rfc3339;
 pub use version::VERSION;
-
-/// An event with its position in the journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// The run.
-    pub run_id: RunId,
-    /// The sequence number, counted from 1 in each run.
-    pub seq: u64,
-    /// Unix milliseconds.
-    pub ts_ms: u64,
-    /// The version of the event's format.
-    pub v: u32,
-    /// The event.
-    pub event: Event,
-}
 
 /// Something that happened in a run. Readers ignore unknown types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -487,6 +475,9 @@ pub enum Event {
         /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a count of the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
+        /// What else is not in the tree, by the rules of commits.
+        #[serde(default, skip_serializing_if = "LeftAside::is_empty")]
+        aside: LeftAside,
     },
     /// An agent's work is committed at the tip of its branch.
     #[serde(rename = "task.committed")]

@@ -12,6 +12,8 @@ use serde::{Serialize, Serializer};
 use crate::case_folding::folded_path;
 use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
+use crate::kept_out::name_of_secret;
+use crate::left_aside::LeftAside;
 use crate::merge_target::MergeTarget;
 use crate::message::Envelope;
 use crate::report::{ReportUsage, Standing, TaskTaint};
@@ -112,6 +114,10 @@ pub struct BranchChanges {
     pub files: Vec<ChangedFile>,
     /// Whether more than half of the files are deleted.
     pub loses_most: bool,
+    /// Files whose content looks like a secret, with the reasons.
+    pub secrets: Vec<String>,
+    /// What they take from existing tests.
+    pub weakened: Vec<String>,
 }
 
 /// How closely a branch should be looked at.
@@ -175,6 +181,12 @@ pub struct ReviewEntry {
     pub stale: bool,
     /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and sockets.
     pub left_out: Vec<String>,
+    /// What stayed in the worktree on purpose: caches, build outputs, what looks like a secret, boxes of the plan.
+    #[serde(flatten)]
+    pub aside: LeftAside,
+    /// Why it waits for a person's approval.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
     /// The questions of its agent that wait for the user's answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Envelope>,
@@ -203,6 +215,8 @@ impl BranchChanges {
     /// Adds later changes; the lines of a file that both change are added up.
     pub fn add(&mut self, later: BranchChanges) {
         self.loses_most |= later.loses_most;
+        self.secrets.extend(later.secrets);
+        self.weakened.extend(later.weakened);
         let mut by_path: BTreeMap<String, ChangedFile> = BTreeMap::new();
         for file in std::mem::take(&mut self.files).into_iter().chain(later.files) {
             match by_path.entry(file.path.clone()) {
@@ -211,6 +225,18 @@ impl BranchChanges {
             }
         }
         self.files = by_path.into_values().collect();
+    }
+}
+
+impl BranchChanges {
+    /// Returns why the changes are a high risk, apart from tests that they weaken.
+    pub fn risks(&self) -> Vec<String> {
+        let mut reasons = risk_reasons(&self.files);
+        reasons.extend(self.secrets.iter().cloned());
+        if self.loses_most {
+            reasons.push("deletes most of the files".to_owned());
+        }
+        reasons
     }
 }
 
@@ -233,7 +259,10 @@ impl ReviewEntry {
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
             let taint = standing.state.taint(&record.task.id);
-            Some(ReviewEntry { state, questions, taint, ..entry(record, changes)? })
+            let awaits = state.awaits_review() || state == TaskState::Verified;
+            let holds = if awaits { standing.state.holds(record) } else { Vec::new() };
+            let holds = holds.iter().map(ToString::to_string).collect();
+            Some(ReviewEntry { state, questions, taint, holds, ..entry(record, changes)? })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -274,12 +303,11 @@ fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
 }
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
-    let BranchChanges { mut files, loses_most } = changes.get(&record.task.id).cloned().unwrap_or_default();
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut reasons = risk_reasons(&files);
-    if loses_most {
-        reasons.push("deletes most of the files".to_owned());
-    }
+    let mut changes = changes.get(&record.task.id).cloned().unwrap_or_default();
+    changes.files.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut reasons = changes.risks();
+    reasons.extend(changes.weakened.iter().map(|what| format!("it {what}")));
+    let BranchChanges { files, loses_most, .. } = changes;
     Some(ReviewEntry {
         task: record.task.id.clone(),
         parent: record.parent.clone(),
@@ -299,6 +327,8 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         merged: record.merged().to_vec(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
+        aside: record.aside().clone(),
+        holds: Vec::new(),
         questions: Vec::new(),
         taint: None,
     })
@@ -329,6 +359,7 @@ fn reason(file: &ChangedFile) -> Option<String> {
 /// What a file affects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    Secret,
     Ci,
     Build,
     Lock,
@@ -339,6 +370,7 @@ enum Kind {
 impl Kind {
     fn words(self) -> &'static str {
         match self {
+            Kind::Secret => "it looks like a secret",
             Kind::Ci => "it decides what runs in CI",
             Kind::Build => "a build runs it or takes commands from it",
             Kind::Lock => "it pins versions",
@@ -356,6 +388,7 @@ fn kind(path: &str) -> Option<Kind> {
     let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
     let is_role = name.ends_with(".md") && folders.last().is_some_and(|folder| ROLE_FOLDERS.contains(folder));
     let kinds = [
+        (Kind::Secret, name_of_secret(path).is_some()),
         (Kind::Ci, is_within(&CI_FOLDERS) || CI_FILES.contains(&name)),
         (Kind::Build, BUILD_FILES.contains(&name) || name.starts_with("dockerfile.") || is_within(&BUILD_FOLDERS)),
         (Kind::Lock, name.ends_with(".lock") || LOCK_FILES.contains(&name)),
@@ -403,6 +436,8 @@ mod tests {
             ".opencode/agent/reviewer.md",
             ".claude/skills/release/SKILL.md",
             "web/AGENTS.override.md",
+            ".env",
+            "deploy/server.pem",
         ];
         let low = ["src/lib.rs", "docs/testing.md", "src/contest.rs", "src/builder.rs", "README.md", "lock.txt"];
         let is_risky = |files: &[ChangedFile]| !risk_reasons(files).is_empty();
@@ -462,7 +497,7 @@ mod tests {
     #[test]
     fn branches_are_listed_with_what_they_share() {
         let moved = ChangedFile { old_path: Some("src/old.rs".to_owned()), ..changed("src/new.rs") };
-        let of = |files| BranchChanges { files, loses_most: false };
+        let of = |files| BranchChanges { files, ..BranchChanges::default() };
         let changes = BTreeMap::from([
             ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
             ("B".into(), of(vec![moved, changed("Cargo.lock")])),

@@ -202,6 +202,8 @@ fn environment(
             Network::Host => network::variables().collect(),
         });
     }
+    // Compiled modules would be files of the work, and those of two agents would conflict.
+    all.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
     all.extend(job.env.clone());
     if job.network == Network::Proxy {
         // Nothing else is reached, whatever the job's own variables say.

@@ -18,6 +18,8 @@ pub enum Names {
     Alternatives,
     /// Services of the web with their addresses, as `service=url`.
     Services,
+    /// Globs over paths of the project.
+    Globs,
 }
 
 impl Names {
@@ -25,7 +27,7 @@ impl Names {
     pub(crate) fn default_list(self) -> Option<Vec<String>> {
         let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
         match self {
-            Names::Extensions | Names::Programs | Names::Alternatives | Names::Services => None,
+            Names::Extensions | Names::Programs | Names::Alternatives | Names::Services | Names::Globs => None,
             Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
             Names::Domains => list(ALLOWED_DOMAINS),
         }
@@ -34,7 +36,8 @@ impl Names {
     /// Returns a name as it is kept, or `None` if it cannot be in the list.
     pub(crate) fn read(self, text: &str) -> Option<String> {
         let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
-        if text.is_empty() || !text.chars().all(is_plain) && self != Names::ForbiddenPaths {
+        let has_paths = matches!(self, Names::ForbiddenPaths | Names::Globs);
+        if text.is_empty() || !text.chars().all(is_plain) && !has_paths {
             return None;
         }
         match self {
@@ -54,13 +57,15 @@ impl Names {
             }
             Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
             Names::Services => service(text),
+            // Everything is no part of the project.
+            Names::Globs => (!text.trim_matches(['/', '*', '.']).is_empty()).then(|| text.to_owned()),
         }
     }
 
     /// Returns the stricter of two lists: what both allow, or what either forbids.
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
-            Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
+            Names::ForbiddenPaths | Names::Globs => one.iter().chain(other).cloned().collect(),
             Names::Alternatives | Names::Services => one.to_vec(),
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
@@ -79,7 +84,7 @@ impl Names {
             || match self {
                 Names::Extensions => name.to_lowercase().ends_with(&allowed.to_lowercase()),
                 Names::Domains => covers_host(allowed, name),
-                Names::Programs | Names::ForbiddenPaths | Names::Alternatives | Names::Services => false,
+                Names::Programs | Names::ForbiddenPaths | Names::Alternatives | Names::Services | Names::Globs => false,
             }
     }
 
@@ -90,6 +95,7 @@ impl Names {
             Names::ForbiddenPaths => "a list of paths such as [\"/etc\", \"~/.ssh\", \"secrets\"]",
             Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
+            Names::Globs => "a list of paths such as [\"build/\", \"*.tmp\"]",
             Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
             Names::Services => {
                 "a list of services with their addresses, such as [\"searxng=http://localhost:8888/\"]; the services are searxng, \
@@ -105,6 +111,7 @@ impl Names {
             Names::ForbiddenPaths => "[\"/etc\", \"secrets\"]",
             Names::Programs => "[\"python\", \"pytest\"]",
             Names::Domains => "[\"*.github.com\"]",
+            Names::Globs => "[\"generated/\"]",
             Names::Alternatives => "[\"rg=grep\"]",
             Names::Services => "[\"searxng=http://localhost:8888/\"]",
         }

@@ -3,6 +3,7 @@
 //! Nothing here belongs to a run's journal, so a worker elsewhere has its own. Git is blocking, so every operation runs
 //! inside `spawn_blocking`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::Redactor;
@@ -25,6 +26,8 @@ pub(crate) struct Host {
     /// The repository that worktrees are created in.
     pub(crate) repo: Repo,
     pub(crate) no_gc: Arc<NoGc>,
+    /// The file of the run's plan, if the repository has it: no agent changes its boxes.
+    pub(crate) plan: Option<PathBuf>,
     /// Where the worktrees are.
     pub(crate) layout: Layout,
     pub(crate) identities: Identities,

@@ -3,13 +3,14 @@
 //! They are on the worker's machine, with a repository of its own. What the run knows and records passes through the
 //! worker's link.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, TaskRecord};
+use orchestrate_core::{Oid, TaskRecord, WithheldFile};
 use orchestrate_git::Worktree;
+use orchestrate_sandbox::{Content, Mask, View};
 use orchestrate_tools::{ViewSource, WorktreeScope};
 
 use crate::error::CoordinatorError;
@@ -47,20 +48,30 @@ impl Workspace {
         self.worktree.path()
     }
 
-    /// Returns the scope of the tools.
-    pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
+    /// Returns the scope of the tools, without the content of files that look like secrets.
+    pub(crate) fn scope(&self, withheld: &[WithheldFile]) -> Result<WorktreeScope, CoordinatorError> {
         let path = self.worktree.path().to_owned();
         let root = self.worktree.root().try_clone_to_owned();
         let root = root.map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
         let since_1970 = self.index_written()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
-        Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(), checked_out })
+        Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(withheld), checked_out })
     }
 
-    /// Returns what makes the view of the worktree's processes.
-    pub(crate) fn view(&self) -> ViewSource {
+    /// Returns what makes the view of the worktree's processes. Where the sandbox can, it shows empty files in the place
+    /// of those that look like secrets.
+    fn view(&self, withheld: &[WithheldFile]) -> ViewSource {
         let worktree = Arc::clone(&self.worktree);
-        ViewSource::new(move || worktree.view())
+        let hidden: Vec<PathBuf> = withheld.iter().map(|file| worktree.path().join(&file.path)).collect();
+        ViewSource::new(move || {
+            let mut view = worktree.view();
+            let is_there = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file());
+            let empty = |path: &PathBuf| Mask { path: path.clone(), content: Content::File(Vec::new()) };
+            match &mut view {
+                View::Host(host) => host.masks.extend(hidden.iter().filter(is_there).map(empty)),
+            }
+            view
+        })
     }
 
     /// Returns when git's index of the worktree was last written.

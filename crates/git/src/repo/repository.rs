@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
-use orchestrate_core::Oid;
+use orchestrate_core::{CommitRules, Oid};
 use orchestrate_sandbox::Cancel;
 use rustix::fs::Access;
 
@@ -41,6 +41,8 @@ pub struct Repo {
     pub(crate) shared: Arc<Shared>,
     /// How git is started. Clones may differ in what kills it.
     pub(crate) program: Arc<Program>,
+    /// Which new files of worktrees stay out of snapshots. Clones may differ in it.
+    pub(crate) rules: Arc<CommitRules>,
 }
 
 /// What all clones of a [`Repo`] share.
@@ -187,7 +189,7 @@ impl Repo {
             blob_lengths: Arc::default(),
             listed_trees: ListedTrees::default(),
         };
-        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
+        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program), rules: Arc::default() })
     }
 
     /// Calls a function for each wait for the repository's lock that takes long. Only the first
@@ -198,6 +200,12 @@ impl Repo {
         self
     }
 
+    /// Returns a handle that keeps new files out of snapshots by these rules.
+    #[must_use]
+    pub fn committing_by(self, rules: CommitRules) -> Repo {
+        Repo { rules: Arc::new(rules), ..self }
+    }
+
     /// Returns a handle whose git processes are killed with `cancel`, as if this whole process were
     /// killed. [`Worktrees::reconcile`](crate::Worktrees::reconcile) and the next call repair what
     /// they leave half done. After that no git process is started and no lock is waited for. A git
@@ -206,7 +214,7 @@ impl Repo {
     /// The operation that was in progress fails with [`GitError::Killed`].
     #[must_use]
     pub fn killed_by(&self, cancel: &Cancel) -> Repo {
-        Repo { shared: Arc::clone(&self.shared), program: Arc::new(self.program.killed_by(cancel)) }
+        Repo { program: Arc::new(self.program.killed_by(cancel)), ..self.clone() }
     }
 
     /// Waits for the repository's lock; `work` is recorded in it.

@@ -11,6 +11,7 @@ pub(crate) mod moved;
 pub(crate) mod on_files;
 pub(crate) mod reconcile;
 pub(crate) mod reset;
+pub(crate) mod rewrite;
 pub(crate) mod shown;
 pub(crate) mod shown_refs;
 pub(crate) mod stand_in;

@@ -205,9 +205,13 @@ pub(crate) struct SettingsArgs {
     /// How often a check that fails is tried again on the very same files before an agent has to mend its work
     #[arg(long, value_name = "N")]
     verify_retries: Option<String>,
-    /// What happens to finished branches: auto (merged), review (merged once you approve) or none (they stay branches)
+    /// What happens to finished branches: auto (merged), review (as `--review always`) or none (they stay branches)
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
+    /// When you approve work before it is merged: never, deleted-tests (it deletes or weakens tests, or leaves a file
+    /// that looks like a secret), risky or always
+    #[arg(long, value_name = "MODE")]
+    review: Option<String>,
     /// The commit, branch or tag to start from, instead of HEAD
     #[arg(long, value_name = "REV")]
     base: Option<String>,
@@ -592,6 +596,7 @@ impl SettingsArgs {
             ("verify", &self.verify),
             ("verify_retries", &self.verify_retries),
             ("merge", &self.merge),
+            ("review", &self.review),
             ("base", &self.base),
             ("timeout", &self.timeout),
             ("fallback_models", &self.fallback_models),

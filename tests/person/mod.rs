@@ -8,6 +8,7 @@ mod display;
 mod doctor;
 mod dropping;
 mod init;
+mod kept_out;
 mod land;
 mod land_styles;
 mod next_steps;
@@ -44,7 +45,7 @@ pub(crate) fn cases() -> Vec<Case> {
         vendors::cases,
     ];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
-    let afterwards = [by_hand::cases, discard::cases, dropping::cases, review::cases];
+    let afterwards = [by_hand::cases, discard::cases, dropping::cases, kept_out::cases, review::cases];
     let with_git = landing.iter().chain(&afterwards).flat_map(|cases| cases());
     let with_git = with_git.map(|case| case.depends_on(&[Place::OldestGit]));
     let approvals = approvals::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));

@@ -206,7 +206,9 @@ fn say_what_is_next(found: &Suggestion, agreed: &Agreed) {
 /// that is set.
 fn text(set: &[(&str, Value)]) -> String {
     let (mut top, mut tables, mut last) = (String::new(), String::new(), "");
-    for key in KEYS.iter().filter(|key| matches!(key.class, Class::Preference | Class::Limit | Class::Rules)) {
+    for key in KEYS.iter().filter(|key| {
+        matches!(key.class, Class::Preference | Class::Limit | Class::PlanLimit | Class::Lists | Class::Rules)
+    }) {
         if key.name == "allow" {
             continue;
         }

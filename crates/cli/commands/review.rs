@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::args::ReviewArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
+use crate::show::aside;
 use crate::show::next;
 use crate::show::output;
 use crate::show::pager;
@@ -204,6 +205,10 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     if !entry.left_out.is_empty() {
         let paths = output::names(&entry.left_out, 200);
         text.push_str(&format!("left out because git cannot store it: {paths}\n"));
+    }
+    text.push_str(&aside::lines(&entry.task, &entry.aside));
+    for hold in &entry.holds {
+        text.push_str(&format!("waits for you: {}\n", output::plain(hold)));
     }
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));

@@ -48,9 +48,17 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
     printed
 }
 
-/// Lands a run if its settings ask for it and it has succeeded.
+/// Lands a run if its settings ask for it, it has succeeded, and there is nothing in it that a person should look at.
 fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Option<Landed>, CommandError> {
-    state.is_to_be_landed().then(|| bring(context, loaded, &state.run_id)).transpose()
+    if !state.is_to_be_landed() {
+        return Ok(None);
+    }
+    let cautions: Vec<String> = state.cautions().iter().map(ToString::to_string).collect();
+    if !cautions.is_empty() {
+        let run = state.run_id.clone();
+        return Err(CoordinatorError::from(ResultRefusal::Cautions { run, cautions }).into());
+    }
+    bring(context, loaded, &state.run_id).map(Some)
 }
 
 /// Sets the status and exit code of a report to those of the failed landing of its run, which succeeded.

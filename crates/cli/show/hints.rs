@@ -112,6 +112,9 @@ fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
             format!("`orchestrate land --undo {run}` undoes the landing first")
         }
         ResultRefusal::NotDropped { run, why } => next_step(run, why),
+        ResultRefusal::Cautions { run, .. } => {
+            format!("`orchestrate review {run}` shows it; `orchestrate land {run}` lands it")
+        }
         ResultRefusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
         ResultRefusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into the current branch"),
         ResultRefusal::BaseLost { result, .. }

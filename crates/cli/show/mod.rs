@@ -1,5 +1,6 @@
 //! Shows results on the terminal: tables, next steps, patches, and the only way to standard output.
 
+pub(crate) mod aside;
 pub(crate) mod columns;
 pub(crate) mod hints;
 pub(crate) mod next;

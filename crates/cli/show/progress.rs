@@ -18,6 +18,7 @@ use orchestrate_core::{
     RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
+use crate::show::aside;
 use crate::show::columns;
 use crate::show::output::{names, one_line, quoted};
 use crate::show::parked_call::line as line_of;
@@ -86,8 +87,12 @@ fn milestone(event: &Event) -> Option<String> {
             format!("{task}: waits until the run is resumed: failed to {}", one_line(error, 2 * WIDTH))
         }
         Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
-        Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
-            format!("{task}: git cannot store {}; left out of its commit", names(left_out, WIDTH))
+        Event::SnapshotTaken { task, on_branch: true, left_out, aside: left, .. }
+            if !left_out.is_empty() || !left.is_empty() =>
+        {
+            let unstorable = format!("{task}: git cannot store {}; left out of its commit\n", names(left_out, WIDTH));
+            let unstorable = if left_out.is_empty() { String::new() } else { unstorable };
+            format!("{unstorable}{}", aside::lines(task, left)).trim_end().to_owned()
         }
         Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
             let what = match scope {

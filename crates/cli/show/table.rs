@@ -10,6 +10,7 @@ use orchestrate_core::{
     split_hint,
 };
 
+use crate::show::aside;
 use crate::show::columns;
 use crate::show::output::{one_line, quoted};
 use crate::show::parked_call;
@@ -195,6 +196,7 @@ fn remarks(task: &TaskReport) -> String {
     let lines = held.into_iter().chain(stale).chain(unchanged);
     let mut text: String = lines.map(|line| format!("{}: {line}\n", task.id)).collect();
     text.push_str(&flagged(&task.id, task.taint.as_ref()));
+    text.push_str(&aside::lines(&task.id, &task.aside));
     text
 }
 

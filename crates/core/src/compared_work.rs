@@ -36,6 +36,12 @@ pub struct ComparedWork {
     /// How many others there are.
     #[serde(default)]
     pub omitted: usize,
+    /// Why the change is a high risk, apart from tests that it weakens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<String>,
+    /// What it takes from existing tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weakened: Vec<String>,
 }
 
 /// The fact of a comparison.
@@ -54,6 +60,6 @@ impl ComparedWork {
     pub fn new(tree: Oid, mut files: Vec<ChangedPath>) -> Self {
         let omitted = files.len().saturating_sub(MAX_CHANGED_PATHS);
         files.truncate(MAX_CHANGED_PATHS);
-        Self { tree, files, omitted }
+        Self { tree, files, omitted, risks: Vec::new(), weakened: Vec::new() }
     }
 }

@@ -19,6 +19,7 @@ use crate::conversation::{StopReason, Usage};
 use crate::dropped_tasks::DroppedTasks;
 use crate::egress::EgressDecided;
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
+use crate::left_aside::LeftAside;
 use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
 use crate::model_search::{SearchEnded, SearchRequested};
@@ -473,6 +474,9 @@ pub enum Event {
         /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a count of the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
+        /// What else is not in the tree, by the rules of commits.
+        #[serde(default, skip_serializing_if = "LeftAside::is_empty")]
+        aside: LeftAside,
     },
     /// An agent's work is committed at the tip of its branch.
     #[serde(rename = "task.committed")]

@@ -13,7 +13,7 @@
 mod command;
 mod destinations;
 mod examples;
-mod glob;
+pub(crate) mod glob;
 mod lexer;
 mod limits;
 mod programs;
@@ -32,6 +32,7 @@ pub use crate::permission::Permission;
 use crate::settings::{RuleDecision, RuleText};
 use crate::tool_names::ToolNames;
 use crate::tool_settings::ToolSettings;
+use crate::withheld_file::WithheldFile;
 
 use command::Command;
 use examples::Judged;
@@ -435,6 +436,13 @@ impl Policy {
     #[must_use]
     pub fn limited(self, settings: &ToolSettings, worktree: &Path) -> Policy {
         Policy { limits: Limits::of(settings, worktree), ..self }
+    }
+
+    /// Keeps files of the worktree that look like secrets out of sight of every tool.
+    #[must_use]
+    pub fn withholding(mut self, files: &[WithheldFile]) -> Policy {
+        self.limits.withheld = files.to_vec();
+        self
     }
 
     /// Decides a call.

@@ -10,6 +10,7 @@ use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
 use crate::hand_back::HandBack;
 use crate::ids::{AgentId, Oid, RunId, TaskId};
+use crate::left_aside::LeftAside;
 use crate::price::{Cost, DOLLAR};
 use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
 use crate::sending::Sending;
@@ -184,6 +185,9 @@ pub struct TaskReport {
     /// What its agent was exposed to, once it has read text from outside; `None` in a report on the task alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaskTaint>,
+    /// What its work leaves in the worktree on purpose.
+    #[serde(flatten)]
+    pub aside: LeftAside,
 }
 
 /// What an agent was exposed to that has read text from outside.
@@ -319,6 +323,7 @@ impl TaskReport {
             waits_for_verdict_of: Vec::new(),
             hand_back: None,
             taint: None,
+            aside: record.aside().clone(),
         }
     }
 

@@ -13,6 +13,8 @@ use crate::case_folding::folded_path;
 use crate::check_tries::FlakyCheck;
 use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
+use crate::kept_out::name_of_secret;
+use crate::left_aside::LeftAside;
 use crate::merge_target::MergeTarget;
 use crate::message::Envelope;
 use crate::report::{ReportUsage, Standing, TaskTaint};
@@ -115,6 +117,10 @@ pub struct BranchChanges {
     pub loses_most: bool,
     /// What the user has changed since, which is not in the work; `None` if that cannot become part of it now.
     pub own: Option<OwnChanges>,
+    /// Files whose content looks like a secret, with the reasons.
+    pub secrets: Vec<String>,
+    /// What they take from existing tests.
+    pub weakened: Vec<String>,
 }
 
 /// What a person has changed on a task's branch and in its worktree, which is not in its work.
@@ -210,6 +216,12 @@ pub struct ReviewEntry {
     pub stale: bool,
     /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and sockets.
     pub left_out: Vec<String>,
+    /// What stayed in the worktree on purpose: caches, build outputs, what looks like a secret, boxes of the plan.
+    #[serde(flatten)]
+    pub aside: LeftAside,
+    /// Why it waits for a person's approval.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
     /// The questions of its agent that wait for the user's answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Envelope>,
@@ -244,6 +256,8 @@ impl BranchChanges {
     /// Adds later changes; the lines of a file that both change are added up.
     pub fn add(&mut self, later: BranchChanges) {
         self.loses_most |= later.loses_most;
+        self.secrets.extend(later.secrets);
+        self.weakened.extend(later.weakened);
         let mut by_path: BTreeMap<String, ChangedFile> = BTreeMap::new();
         for file in std::mem::take(&mut self.files).into_iter().chain(later.files) {
             match by_path.entry(file.path.clone()) {
@@ -252,6 +266,18 @@ impl BranchChanges {
             }
         }
         self.files = by_path.into_values().collect();
+    }
+}
+
+impl BranchChanges {
+    /// Returns why the changes are a high risk, apart from tests that they weaken.
+    pub fn risks(&self) -> Vec<String> {
+        let mut reasons = risk_reasons(&self.files);
+        reasons.extend(self.secrets.iter().cloned());
+        if self.loses_most {
+            reasons.push("deletes most of the files".to_owned());
+        }
+        reasons
     }
 }
 
@@ -274,8 +300,11 @@ impl ReviewEntry {
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
             let taint = standing.state.taint(&record.task.id);
+            let awaits = state.awaits_review() || state == TaskState::Verified;
+            let holds = if awaits { standing.state.holds(record) } else { Vec::new() };
+            let holds = holds.iter().map(ToString::to_string).collect();
             let flaky_checks = standing.state.flaky_checks_of(&record.task.id).cloned().collect();
-            Some(ReviewEntry { state, questions, taint, flaky_checks, ..entry(record, changes)? })
+            Some(ReviewEntry { state, questions, taint, holds, flaky_checks, ..entry(record, changes)? })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -316,12 +345,11 @@ fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
 }
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
-    let BranchChanges { mut files, loses_most, own } = changes.get(&record.task.id).cloned().unwrap_or_default();
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut reasons = risk_reasons(&files);
-    if loses_most {
-        reasons.push("deletes most of the files".to_owned());
-    }
+    let mut changes = changes.get(&record.task.id).cloned().unwrap_or_default();
+    changes.files.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut reasons = changes.risks();
+    reasons.extend(changes.weakened.iter().map(|what| format!("it {what}")));
+    let BranchChanges { files, loses_most, own, .. } = changes;
     Some(ReviewEntry {
         task: record.task.id.clone(),
         title: record.task.title.clone(),
@@ -342,6 +370,8 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         merged: record.merged().to_vec(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
+        aside: record.aside().clone(),
+        holds: Vec::new(),
         questions: Vec::new(),
         taint: None,
         own: own.filter(OwnChanges::is_any),
@@ -374,6 +404,7 @@ fn reason(file: &ChangedFile) -> Option<String> {
 /// What a file affects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    Secret,
     Ci,
     Build,
     Lock,
@@ -384,6 +415,7 @@ enum Kind {
 impl Kind {
     fn words(self) -> &'static str {
         match self {
+            Kind::Secret => "it looks like a secret",
             Kind::Ci => "it decides what runs in CI",
             Kind::Build => "a build runs it or takes commands from it",
             Kind::Lock => "it pins versions",
@@ -401,6 +433,7 @@ fn kind(path: &str) -> Option<Kind> {
     let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
     let is_role = name.ends_with(".md") && folders.last().is_some_and(|folder| ROLE_FOLDERS.contains(folder));
     let kinds = [
+        (Kind::Secret, name_of_secret(path).is_some()),
         (Kind::Ci, is_within(&CI_FOLDERS) || CI_FILES.contains(&name)),
         (Kind::Build, BUILD_FILES.contains(&name) || name.starts_with("dockerfile.") || is_within(&BUILD_FOLDERS)),
         (Kind::Lock, name.ends_with(".lock") || LOCK_FILES.contains(&name)),
@@ -448,6 +481,8 @@ mod tests {
             ".opencode/agent/reviewer.md",
             ".claude/skills/release/SKILL.md",
             "web/AGENTS.override.md",
+            ".env",
+            "deploy/server.pem",
         ];
         let low = ["src/lib.rs", "docs/testing.md", "src/contest.rs", "src/builder.rs", "README.md", "lock.txt"];
         let is_risky = |files: &[ChangedFile]| !risk_reasons(files).is_empty();

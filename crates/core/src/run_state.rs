@@ -7,10 +7,12 @@
 
 mod agenda;
 mod base;
+mod cautions;
 mod checks;
 mod clock;
 mod dropping;
 mod endpoints;
+mod holds;
 mod landing;
 mod merging;
 mod messages;
@@ -28,6 +30,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::cautions::{Caution, CautionAbout};
+pub use self::holds::Hold;
 pub use crate::admission::{MessageRefused, SpawnRefused, StopRefused};
 use crate::agenda::{Agenda, List};
 pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::cache_mode::CacheMode;
+use crate::commit_settings::CommitSettings;
 use crate::map_budget::MAP_TOKENS;
 use crate::price::Price;
+use crate::review_mode::ReviewMode;
 use crate::tool_extensions::ToolExtensions;
 use crate::tool_names::ToolNames;
 use crate::tool_settings::ToolSettings;
@@ -107,6 +109,10 @@ pub struct RunSettings {
     pub verify_retries: u32,
     /// What happens to finished branches.
     pub merge: MergeMode,
+    /// When a person must approve finished work before it is merged.
+    pub review: ReviewMode,
+    /// The least of it that a task of the plan may ask for itself; `None` if the user has set none.
+    pub least_review: Option<ReviewMode>,
     /// How often work is returned to its agent.
     pub merge_rounds: u32,
     /// Whether the process that completes a successful run lands it as well. The coordinator only records this: at
@@ -116,6 +122,10 @@ pub struct RunSettings {
     /// The absolute path of the file that the process which completes a successful run writes the answer to its goal
     /// to, a plan. As with `land`, the coordinator only records this.
     pub plan_file: Option<String>,
+    /// The path of the plan's file in the repository, if it is there; set when the run starts.
+    pub plan_path: Option<String>,
+    /// Which new files commits take, besides what the built-in table says.
+    pub commit: CommitSettings,
     /// Whether landing ticks the plan's boxes.
     pub write_back: bool,
     /// Time limit of the whole run in milliseconds.
@@ -190,9 +200,13 @@ impl Default for RunSettings {
             verify_base: true,
             verify_retries: VERIFY_RETRIES,
             merge: MergeMode::Auto,
+            review: ReviewMode::default(),
+            least_review: None,
             merge_rounds: MERGE_ROUNDS,
             land: false,
             plan_file: None,
+            plan_path: None,
+            commit: CommitSettings::default(),
             write_back: true,
             timeout_ms: None,
             outage_patience_ms: OUTAGE_PATIENCE_MS,
@@ -236,7 +250,7 @@ pub enum MergeMode {
     /// It is merged into the integration branch.
     #[default]
     Auto,
-    /// It waits for the user's approval first.
+    /// It waits for the user's approval first, whatever it changes: the older name of [`ReviewMode::Always`].
     Review,
     /// It stays a branch.
     None,

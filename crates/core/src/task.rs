@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::review_mode::{ReviewMode, review_of_task};
 
 /// The maximum number of a command's characters in a label: a line of a log.
 const MAX_LABEL_CHARS: usize = 60;
@@ -56,9 +57,10 @@ pub struct Task {
     /// Among ready tasks, higher priorities go first.
     #[serde(default)]
     pub priority: i64,
-    /// Whether the user must approve before it is merged.
-    #[serde(default)]
-    pub review_required: bool,
+    /// When a person must approve its work before it is merged; `None` means as the run. A yes or no in older journals.
+    #[serde(default, alias = "review_required", deserialize_with = "review_of_task")]
+    #[cfg_attr(test, schemars(with = "Option<ReviewMode>"))]
+    pub review: Option<ReviewMode>,
     /// Whether it ends with a verdict on the tasks that it depends on, which are merged only after its approval; its
     /// role decides that.
     #[serde(default)]

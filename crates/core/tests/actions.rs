@@ -217,7 +217,15 @@ fn spawned(task: &TaskId, attempt: u32) -> Event {
 
 fn snapshot(task: &TaskId, commit: &str, tree: &str) -> Event {
     let (commit, tree) = (Oid::from(commit), Oid::from(tree));
-    Event::SnapshotTaken { task: task.clone(), number: 1, commit, tree, on_branch: true, left_out: Vec::new() }
+    Event::SnapshotTaken {
+        task: task.clone(),
+        number: 1,
+        commit,
+        tree,
+        on_branch: true,
+        left_out: Vec::new(),
+        aside: orchestrate_core::LeftAside::default(),
+    }
 }
 
 fn committed(task: &TaskId, commit: &str, tree: &str) -> Event {

@@ -9,7 +9,7 @@ use orchestrate_core::run_state::HandOver;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
     AgentId, Blocker, DroppedTasks, GivenUp, IllegalEvent, LandingConcern, Liveness, MergeStep, MergeTarget, Oid,
-    Recorded, Request, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState, Wait, WorkStep,
+    Recorded, Request, RequestRefused, ReviewMode, RunSettings, RunState, Task, TaskId, TaskState, Wait, WorkStep,
 };
 
 /// A run that is fed event by event, one each second.
@@ -184,7 +184,15 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
     let mut story = family();
     let taken = |task: &str, commit: &str, on_branch| {
         let (task, tree, left_out) = (task.into(), "tree".into(), Vec::new());
-        Event::SnapshotTaken { task, number: 1, commit: commit.into(), tree, on_branch, left_out }
+        Event::SnapshotTaken {
+            task,
+            number: 1,
+            commit: commit.into(),
+            tree,
+            on_branch,
+            left_out,
+            aside: orchestrate_core::LeftAside::default(),
+        }
     };
     let lost = |story: &Story, task: &str| story.0.task(&task.into()).unwrap().lost_files().cloned();
     story.tell(taken("a", "kept", false));
@@ -221,7 +229,7 @@ fn three_levels_are_merged_upwards() {
 fn how_a_run_merges_is_said_of_its_result_alone() {
     for merge in [MergeMode::Auto, MergeMode::Review, MergeMode::None] {
         let settings = RunSettings { merge, ..RunSettings::default() };
-        let reviewed = Task { id: "b".into(), review_required: true, ..Task::default() };
+        let reviewed = Task { id: "b".into(), review: Some(ReviewMode::Always), ..Task::default() };
         let named = |id: &str| Task { id: id.into(), ..Task::default() };
         let mut story = Story::of(settings, vec![(named("p"), None), (named("a"), Some("p")), (reviewed, Some("p"))]);
         story.commit("a", "a1");

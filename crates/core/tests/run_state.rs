@@ -527,7 +527,15 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
 
 fn snapshot(task: &str, commit: &str) -> Event {
     let tree = oid(&format!("tree of {commit}"));
-    Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true, left_out: Vec::new() }
+    Event::SnapshotTaken {
+        task: id(task),
+        number: 1,
+        commit: oid(commit),
+        tree,
+        on_branch: true,
+        left_out: Vec::new(),
+        aside: orchestrate_core::LeftAside::default(),
+    }
 }
 
 /// A return because of a conflict with the integration branch.

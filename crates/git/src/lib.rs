@@ -51,6 +51,7 @@ pub use store::objects::CommitInfo;
 pub use store::recorded::{RecordedContents, Stamp, blob_id};
 pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
 pub use store::tree_files::RegularFile;
+pub use store::walk::TakenFiles;
 pub use worktree::handle::Worktrees;
 pub use worktree::made::Made;
 pub use worktree::reconcile::Reconciled;

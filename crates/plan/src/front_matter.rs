@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use orchestrate_core::ReviewMode;
 use orchestrate_core::price::micro_usd;
 use orchestrate_core::settings::MergeMode;
 use serde::{Deserialize, Serialize};
@@ -43,8 +44,8 @@ pub struct FrontMatter {
     pub budget_usd: Option<f64>,
     /// What happens to finished branches.
     pub merge: Option<MergeMode>,
-    /// Whether every task waits for the user's approval.
-    pub review: bool,
+    /// When a person must approve finished work.
+    pub review: Option<ReviewMode>,
     /// The line of each key, from 1.
     pub lines: BTreeMap<String, usize>,
 }
@@ -344,7 +345,7 @@ impl FrontMatterKey<'_> {
             "budget_tokens" => front.budget_tokens = self.take(self.count(), "a number of tokens", findings),
             "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
-            "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
+            "review" => front.review = self.take(self.review(), value::REVIEWS, findings),
             _ => {
                 let message = format!("unknown key `{}` in the front matter", self.key);
                 let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);
@@ -416,7 +417,7 @@ impl FrontMatterKey<'_> {
         (usd > 0.0 && micro_usd(&usd.to_string()).is_some()).then_some(usd)
     }
 
-    fn review(&self) -> Option<bool> {
+    fn review(&self) -> Option<ReviewMode> {
         value::review(&self.text()?)
     }
 }

@@ -19,6 +19,7 @@ mod habits_tests;
 mod import;
 #[cfg(test)]
 mod invariants;
+mod keep_boxes;
 mod left_out;
 mod mark;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
 pub use goal::PLANNER;
+pub use keep_boxes::{KeptBoxes, keep_boxes};
 pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};

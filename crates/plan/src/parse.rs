@@ -159,7 +159,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let marks = ids.iter().zip(&mut drafts).map(|(id, draft)| (id.clone(), std::mem::take(&mut draft.marks)));
     let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
     let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
-    let tasks = tasks(source, drafts, &ids, edges, front_matter.review);
+    let tasks = tasks(source, drafts, &ids, edges);
     let groups = groups.into_iter().chain(phases).filter_map(|group| group_mark(group, &ids)).collect();
     Plan { title, front_matter, tasks, marks, groups, reasons, notes, ..Plan::default() }
 }
@@ -328,7 +328,7 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     }
 }
 
-fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges, review: bool) -> Vec<Task> {
+fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges) -> Vec<Task> {
     let named = |places: Vec<usize>| -> Vec<TaskId> {
         let mut named = Vec::with_capacity(places.len());
         named.extend(places.into_iter().filter_map(|at| ids.get(at).cloned()));
@@ -339,12 +339,12 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges, 
     for (at, draft) in drafts.into_iter().enumerate() {
         let (Some(id), Some((depends, after))) = (ids.get(at), waits.next()) else { break };
         let line = source.line_of(draft.at);
-        let review_required = draft.attributes.review.unwrap_or(review);
+        let review = draft.attributes.review;
         let mut task = draft.into_task(id.clone());
         task.line = line;
         task.depends = named(depends);
         task.after = named(after);
-        task.review_required = review_required;
+        task.review = review;
         task.may_change_nothing = task.files.is_empty() && sequence::only_checks(&task.title);
         task.tests_what_it_follows = !task.after.is_empty() && sequence::is_closing(&task.title);
         // What it says in prose about its dependencies.

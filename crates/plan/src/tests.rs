@@ -34,7 +34,7 @@ fn line(task: &Task) -> String {
     field("turns", task.turns.map(|n| n.to_string()).unwrap_or_default());
     field("ms", task.timeout_ms.map(|n| n.to_string()).unwrap_or_default());
     field("priority", if task.priority == 0 { String::new() } else { task.priority.to_string() });
-    field("review", if task.review_required { "yes".to_owned() } else { String::new() });
+    field("review", task.review.map_or(String::new(), |mode| mode.word().to_owned()));
     field("parallel", if task.parallel { "yes".to_owned() } else { String::new() });
     field("optional", if task.optional { "yes".to_owned() } else { String::new() });
     field("details", task.details.join(" / "));
@@ -175,7 +175,7 @@ fn attributes_inline_and_below() {
         "- [ ] T1 Do (Files: a.rs, `b c.rs`; tokens: 50k) (see the docs) (turns: 5) (timeout: 1h30m) (priority: high)\n- [ ] T2 Other\n  - **Depends**: T1\n  - verify: `cargo test -p x`\n  - Review: required\n  - model: openai/gpt-5\n- [ ] T3 Format (run: cargo fmt; git status) (after: Task 1)\n- [ ] T4 Mail a@b.c about `(files: x)` and `@nobody`\n",
         &[
             "T1: Do (see the docs) | files a.rs b c.rs | tokens 50000 | turns 5 | ms 5400000 | priority 1",
-            "T2: Other | depends T1 | verify cargo test -p x | model openai/gpt-5 | review yes",
+            "T2: Other | depends T1 | verify cargo test -p x | model openai/gpt-5 | review always",
             "T3: Format | depends T1 | run cargo fmt; git status",
             "T4: Mail a@b.c about `(files: x)` and `@nobody`",
         ],
@@ -407,7 +407,7 @@ fn front_matter_is_read_and_checked() {
         budget_tokens: Some(50_000),
         budget_usd: Some(2.5),
         merge: Some(orchestrate_core::settings::MergeMode::Review),
-        review: true,
+        review: Some(orchestrate_core::ReviewMode::Always),
         lines: (2..).zip(front_matter::KEYS).map(|(line, key)| ((*key).to_owned(), line)).collect(),
     };
     assert_eq!(Plan::parse(source, &known()).unwrap().front_matter, expected);

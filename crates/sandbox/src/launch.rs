@@ -204,6 +204,8 @@ fn environment(
             lead_to_own_caches(&mut all);
         }
     }
+    // Compiled modules would be files of the work, and those of two agents would conflict.
+    all.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
     all.extend(job.env.clone());
     if job.network == Network::Proxy {
         // Nothing else is reached, whatever the job's own variables say.

@@ -146,7 +146,7 @@ impl Reader<'_> {
             let text: &str = name.get_ref();
             match (text, value.get_ref()) {
                 (ENVIRONMENT_TABLE, DeValue::Table(table)) => self.environment(name.span(), table),
-                ("clean" | "land" | "sandbox" | "taint" | TOOLS | "worktree", DeValue::Table(table)) => {
+                ("clean" | "commit" | "land" | "sandbox" | "taint" | TOOLS | "worktree", DeValue::Table(table)) => {
                     self.subtable(text, table)
                 }
                 _ => self.entry(text, name.span(), value),

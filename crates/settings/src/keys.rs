@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use orchestrate_core::ReviewMode;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
@@ -89,8 +90,13 @@ pub enum Class {
     Preference,
     /// The strictest value applies. The plan and the project can lower a limit but never raise it.
     Limit,
+    /// Like [`Class::Limit`], but the plan may replace the default, which is no decision of the user's.
+    PlanLimit,
     /// The values of all sources are combined.
     Rules,
+    /// Lists of all sources, which are combined; what widens what the user allows has less effect in the plan and in
+    /// the project.
+    Lists,
     /// Like [`Class::Preference`], but refused in the plan and in the project.
     Personal,
     /// Only flags may set it.
@@ -164,7 +170,8 @@ pub const KEYS: &[Key] = &[
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
     key("verify_base", Kind::Switch, Class::Limit, "true", "Whether `verify` must pass on the base before any agent starts."),
     key("verify_retries", number(0, 100), Class::Preference, "1", "How often a check that fails is tried again on the very same files before an agent has to mend its work."),
-    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (you approve first) or none."),
+    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (as `review = \"always\"`) or none."),
+    key("review", Kind::OneOf(&ReviewMode::WORDS), Class::PlanLimit, "\"deleted-tests\"", "When you approve work before it is merged: never, deleted-tests (it deletes or weakens tests, or leaves a secret), risky or always."),
     key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a failed check is returned to its agent."),
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
     key("max_agents", number(1, MOST_AGENTS), Class::Limit, "20", "Maximum number of agents at work at once."),
@@ -194,6 +201,8 @@ pub const KEYS: &[Key] = &[
     key("land", Kind::Switch, Class::Personal, "false", "Land the result if the run succeeds."),
     key("land.message", Kind::Message, Class::Personal, "", "The message of a landing's merge or squash: `{title}`, `{run}` and `{tasks}` are replaced."),
     key("clean.keep_runs", number(0, u32::MAX as u64), Class::Personal, "10", "How many of the newest runs keep their branches and worktrees when landed runs are cleaned."),
+    key("commit.leave_out", Kind::Names(Names::Globs), Class::Lists, "", "Paths of new files that stay out of commits, besides the known caches and build outputs."),
+    key("commit.allow", Kind::Names(Names::Globs), Class::Lists, "", "Paths of new files that are committed although they look like a cache, a build output or a secret."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.folder", Kind::Text, Class::Personal, "", "The folder of worktrees; no name on the way to it begins with a dot. By default it is below the state folder, or `~/orchestrate-worktrees` where commands find worktrees at their own path."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
@@ -281,6 +290,7 @@ impl Key {
             "root_context_tokens" => Some(Value::Number(ROOT_CONTEXT_TOKENS)),
             "map_tokens" => Some(Value::Number(run.map_tokens)),
             "clean.keep_runs" => Some(Value::Number(KEEP_RUNS)),
+            "review" => Some(Value::Text(run.review.word().to_owned())),
             "cache" => Some(Value::Text("off".to_owned())),
             "taint.policy" => Some(Value::Text("flag".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
@@ -605,6 +615,9 @@ mod tests {
             ("max_agents", "-1", None),
             ("merge", "review", Some(Value::Merge(MergeMode::Review))),
             ("merge", "yes", None),
+            ("review", "risky", Some(Value::Text("risky".to_owned()))),
+            ("review", "sometimes", None),
+            ("commit.allow", "build/, *.log", Some(Value::List(vec!["build/".to_owned(), "*.log".to_owned()]))),
             ("quiet", "1", Some(Value::Switch(true))),
             ("sandbox.read", "~/a:/b", Some(Value::List(vec!["~/a".to_owned(), "/b".to_owned()]))),
             ("sandbox.read", "a", None),

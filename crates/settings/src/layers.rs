@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use orchestrate_core::price::micro_usd;
-use orchestrate_core::settings::MergeMode;
 use orchestrate_plan::FrontMatter;
 
 use crate::keys::{Class, KEYS, Key, Value, named};
@@ -209,7 +208,6 @@ impl Layer {
     /// a plan cannot set. `shown` is the plan's path as typed.
     pub fn of_plan(front: &FrontMatter, shown: &str) -> (Layer, Vec<Problem>) {
         let text = |value: &Option<String>| value.clone().map(Value::Text);
-        let merge = if front.review { Some(MergeMode::Review) } else { None };
         let given = [
             ("base", text(&front.base)),
             ("verify", text(&front.verify)),
@@ -220,14 +218,13 @@ impl Layer {
             ("budget_tokens", front.budget_tokens.map(Value::Number)),
             ("budget_usd", front.budget_usd.and_then(|usd| micro_usd(&usd.to_string())).map(Value::Dollars)),
             ("merge", front.merge.map(Value::Merge)),
-            ("merge", merge.map(Value::Merge)),
+            ("review", front.review.map(|mode| Value::Text(mode.word().to_owned()))),
         ];
         let mut layer = Layer::default();
         let mut problems = Vec::new();
         for (name, value) in given {
             if let (Some(key), Some(value)) = (named(name), value) {
-                let written = front.lines.get(name).or_else(|| front.lines.get("review").filter(|_| name == "merge"));
-                let line = written.copied().unwrap_or_default();
+                let line = front.lines.get(name).copied().unwrap_or_default();
                 let place = Location { line, column: usize::from(line > 0), ..Location::of(Source::Plan, shown) };
                 problems.extend(layer.take(key, value, place).err());
             }

@@ -23,6 +23,8 @@ pub enum Names {
     Providers,
     /// Services of the web with their addresses, as `service=url`.
     Services,
+    /// Globs over paths of the project.
+    Globs,
 }
 
 impl Names {
@@ -35,7 +37,8 @@ impl Names {
             | Names::Servers
             | Names::Alternatives
             | Names::Services
-            | Names::Providers => None,
+            | Names::Providers
+            | Names::Globs => None,
             Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
             Names::Domains => list(ALLOWED_DOMAINS),
         }
@@ -44,7 +47,8 @@ impl Names {
     /// Returns a name as it is kept, or `None` if it cannot be in the list.
     pub(crate) fn read(self, text: &str) -> Option<String> {
         let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
-        if text.is_empty() || !text.chars().all(is_plain) && self != Names::ForbiddenPaths {
+        let has_paths = matches!(self, Names::ForbiddenPaths | Names::Globs);
+        if text.is_empty() || !text.chars().all(is_plain) && !has_paths {
             return None;
         }
         match self {
@@ -66,13 +70,15 @@ impl Names {
             Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
             Names::Servers => SetupHosts::is_host(text).then(|| text.to_owned()),
             Names::Services => service(text),
+            // Everything is no part of the project.
+            Names::Globs => (!text.trim_matches(['/', '*', '.']).is_empty()).then(|| text.to_owned()),
         }
     }
 
     /// Returns the stricter of two lists: what both allow, or what either forbids.
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
-            Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
+            Names::ForbiddenPaths | Names::Globs => one.iter().chain(other).cloned().collect(),
             Names::Servers | Names::Alternatives | Names::Services | Names::Providers => one.to_vec(),
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
@@ -96,9 +102,8 @@ impl Names {
                 | Names::Servers
                 | Names::Alternatives
                 | Names::Services
-                | Names::Providers => {
-                    false
-                }
+                | Names::Providers
+                | Names::Globs => false,
             }
     }
 
@@ -110,6 +115,7 @@ impl Names {
             Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
             Names::Servers => "a list of hosts such as [\"npm.example\", \"10.0.0.7:8702\"]",
+            Names::Globs => "a list of paths such as [\"build/\", \"*.tmp\"]",
             Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
             Names::Providers => "a list of providers such as [\"anthropic\", \"openrouter\"]",
             Names::Services => {
@@ -127,6 +133,7 @@ impl Names {
             Names::Programs => "[\"python\", \"pytest\"]",
             Names::Domains => "[\"*.github.com\"]",
             Names::Servers => "[\"npm.example\"]",
+            Names::Globs => "[\"generated/\"]",
             Names::Alternatives => "[\"rg=grep\"]",
             Names::Providers => "[\"anthropic\"]",
             Names::Services => "[\"searxng=http://localhost:8888/\"]",

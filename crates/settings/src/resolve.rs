@@ -15,6 +15,7 @@ use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::tool_settings::{
     CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests, WebServiceName,
 };
+use orchestrate_core::{CommitSettings, ReviewMode};
 
 use crate::environment::Switches;
 use crate::keys::{Class, KEYS, Key, Value};
@@ -22,6 +23,9 @@ use crate::layers::{Given, Layer, Location, Source};
 
 /// The key of the paths that tools never touch.
 pub(crate) const FORBIDDEN_PATHS: &str = "tools.file_operations.forbidden_paths";
+
+/// The key that says when a person approves work.
+const REVIEW: &str = "review";
 
 /// The key of the tools that answer instead of others.
 pub(crate) const ALTERNATIVES: &str = "tools.alternatives";
@@ -44,6 +48,10 @@ pub struct Resolved {
     pub own_models: Vec<String>,
     /// The permission rules: allow, ask, deny, and each in the order of their sources.
     pub rules: Vec<RuleText>,
+    /// Which new files commits take.
+    pub commit: CommitSettings,
+    /// The least review that a task of the plan may ask for; `None` if nobody but the plan has set any.
+    pub least_review: Option<ReviewMode>,
     /// Warnings about values that do not apply as written.
     pub warnings: Vec<String>,
 }
@@ -62,9 +70,16 @@ impl Resolved {
                     resolved.take_rules(&of_key);
                     None
                 }
-                Class::Limit => limit(key, &of_key),
+                Class::Limit | Class::PlanLimit => limit(key, &of_key),
+                Class::Lists => {
+                    resolved.take_list(key, &of_key);
+                    combined(key, &of_key)
+                }
                 _ => preference(&of_key, key.default_value()),
             };
+            if key.name == REVIEW {
+                resolved.least_review = least_review(&of_key);
+            }
             if let Some(chosen) = chosen {
                 resolved.warn_of_narrowing(&of_key, &chosen);
                 resolved.warn_of_widening(&of_key, &chosen);
@@ -115,6 +130,19 @@ impl Resolved {
         }
     }
 
+    /// Takes the lists about commits: what a repository allows is not taken for secrets.
+    fn take_list(&mut self, key: &Key, given: &[&Given]) {
+        for given in given {
+            let Value::List(globs) = &given.value else { continue };
+            let list = match (key.name, is_shared(&given.place.source)) {
+                ("commit.leave_out", _) => &mut self.commit.leave_out,
+                ("commit.allow", false) => &mut self.commit.allow,
+                _ => &mut self.commit.allow_scratch,
+            };
+            list.extend(globs.iter().cloned());
+        }
+    }
+
     /// Warns of a repository's limit that has no effect, since it is wider than the default, and the user sets none.
     fn warn_of_widening(&mut self, given: &[&Given], chosen: &Chosen) {
         if chosen.place.is_some() {
@@ -134,7 +162,7 @@ impl Resolved {
     /// source.
     fn warn_of_narrowing(&mut self, given: &[&Given], chosen: &Chosen) {
         let Some(narrower) = &chosen.place else { return };
-        for given in given.iter().filter(|given| given.key.class == Class::Limit) {
+        for given in given.iter().filter(|given| matches!(given.key.class, Class::Limit | Class::PlanLimit)) {
             let typed = matches!(given.place.source, Source::Flags | Source::Overrides | Source::Environment);
             let gives_way = narrower.source == Source::Overrides && given.place.source == Source::Environment;
             if typed && !gives_way && given.value != chosen.value {
@@ -223,6 +251,9 @@ impl Resolved {
             verify_base: self.is_on("verify_base"),
             verify_retries: self.count("verify_retries", standard.verify_retries),
             merge,
+            review: self.text(REVIEW).and_then(|word| ReviewMode::named(&word)).unwrap_or(standard.review),
+            least_review: self.least_review,
+            commit: self.commit.clone(),
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
             land: self.is_on("land"),
             write_back: !self.is_on("no_write_back"),
@@ -348,10 +379,27 @@ fn limit(key: &Key, given: &[&Given]) -> Option<Chosen> {
     if given.is_empty() {
         return key.default_value().map(|value| Chosen { value, place: None });
     }
-    let is_of_user = given.iter().any(|given| !is_shared(&given.place.source));
-    let ceiling = key.ceiling().filter(|_| !is_of_user);
+    let may_replace_default =
+        |source: &Source| !is_shared(source) || key.class == Class::PlanLimit && *source == Source::Plan;
+    let is_replaced = given.iter().any(|given| may_replace_default(&given.place.source));
+    let ceiling = key.ceiling().filter(|_| !is_replaced);
     let start = ceiling.map(|value| Chosen { value, place: None });
     given.into_iter().fold(start, |narrowest, given| Some(narrowed(key, narrowest, given)))
+}
+
+/// Returns the lists of all sources together.
+fn combined(key: &Key, given: &[&Given]) -> Option<Chosen> {
+    given.iter().fold(None, |so_far, given| Some(narrowed(key, so_far, given)))
+}
+
+/// Returns the strictest review that anybody but the plan has set.
+fn least_review(given: &[&Given]) -> Option<ReviewMode> {
+    let others = given.iter().filter(|given| given.place.source != Source::Plan);
+    let modes = others.filter_map(|given| match &given.value {
+        Value::Text(word) => ReviewMode::named(word),
+        _ => None,
+    });
+    modes.max()
 }
 
 /// Returns the stricter of the value so far and a given one, or what both allow together.
@@ -433,6 +481,12 @@ mod tests {
         check(&[(Plan, "merge", "review")], "merge", "review Plan");
         check(&[(Flags, "merge", "none"), (Plan, "merge", "auto")], "merge", "none Flags");
         check(&[(Flags, "merge", "auto"), (Project, "merge", "review")], "merge", "review Project");
+        check(&[], "review", "deleted-tests default");
+        check(&[(Plan, "review", "never")], "review", "never Plan");
+        check(&[(Project, "review", "never")], "review", "deleted-tests default");
+        check(&[(Plan, "review", "never"), (Project, "review", "risky")], "review", "risky Project");
+        check(&[(Flags, "review", "risky"), (Plan, "review", "never")], "review", "risky Flags");
+        check(&[(User, "review", "never"), (Plan, "review", "always")], "review", "always Plan");
         const TAINT: &str = "taint.policy";
         check(&[], TAINT, "flag Default");
         check(&[(Project, TAINT, "ask")], TAINT, "ask Project");

@@ -14,11 +14,13 @@ enum Repository {
     Narrows(&'static str, &'static str),
     /// Its rules are added, but none that allows.
     Adds,
+    /// Its list is added to the user's.
+    Combines,
     /// It is an error there.
     Nothing,
 }
 
-use Repository::{Adds, Chooses, Narrows, Nothing};
+use Repository::{Adds, Chooses, Combines, Narrows, Nothing};
 
 const TABLE: &[(&str, Repository)] = &[
     // A provider that the user has not allowed needs consent (`vendors_of` in the coordinator).
@@ -36,6 +38,7 @@ const TABLE: &[(&str, Repository)] = &[
     // Tries of a check that it cannot name without consent.
     ("verify_retries", Chooses),
     ("merge", Narrows("", "review")),
+    ("review", Narrows("", "always")),
     ("merge_rounds", Narrows("50", "1")),
     ("base", Chooses),
     ("max_agents", Narrows("500", "2")),
@@ -66,6 +69,9 @@ const TABLE: &[(&str, Repository)] = &[
     ("land", Nothing),
     ("land.message", Nothing),
     ("clean.keep_runs", Nothing),
+    ("commit.leave_out", Combines),
+    // What a repository allows is not taken for secrets.
+    ("commit.allow", Combines),
     ("no_sandbox", Nothing),
     // Commands, which need consent, and consent to the network.
     ("worktree.setup", Chooses),
@@ -115,8 +121,9 @@ fn classes_are_as_the_table_has_them() {
         let class = named(name).unwrap().class;
         let fits = match repository {
             Chooses => class == Class::Preference,
-            Narrows(..) => class == Class::Limit,
+            Narrows(..) => matches!(class, Class::Limit | Class::PlanLimit),
             Adds => class == Class::Rules,
+            Combines => class == Class::Lists,
             Nothing => matches!(class, Class::Personal | Class::TypedOnly),
         };
         assert!(fits, "{name} is {class:?}");

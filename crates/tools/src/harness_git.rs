@@ -41,6 +41,7 @@ pub(crate) fn commit(message: &str) -> GitCommit {
         author: "A. Author <author@example.invalid>".to_owned(),
         time: 1_700_000_000,
         left_out: Vec::new(),
+        aside: orchestrate_core::LeftAside::default(),
     }
 }
 

@@ -18,7 +18,7 @@ use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
 use orchestrate_core::run_state::Receipt;
 use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
-use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
+use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, LeftAside, Oid, ReviewVerdict};
 use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -197,6 +197,9 @@ pub struct GitCommit {
     /// Paths of the worktree that git cannot store; only set for a commit that was just made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// What else stays in the worktree: caches, build outputs, what looks like a secret; only set in the same case.
+    #[serde(default, skip_serializing_if = "LeftAside::is_empty")]
+    pub aside: LeftAside,
 }
 
 /// The agent's own names for commits, after an operation on them.

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::request::Purpose;
-use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
-use orchestrate_git::{GitError, RefEntry, Removed, Worktree};
+use orchestrate_core::{CommitRules, Oid, RunId, TaskId, TaskRecord};
+use orchestrate_git::{GitError, RefEntry, Removed, Repo, Worktree};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
@@ -137,6 +137,7 @@ impl Archive {
 
     fn survey(&self, run: &RunId, options: CleanOptions, cleaned: &mut Cleaned) -> Result<(), CoordinatorError> {
         let (state, remove) = (self.store.state(run)?, !options.dry_run);
+        let repo = self.repo.clone().committing_by(CommitRules::new(&state.settings.commit));
         for record in state.tasks() {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
             if !path.exists() {
@@ -146,7 +147,7 @@ impl Archive {
                 }
                 continue;
             }
-            match self.obstacle((run, record), &path, options)? {
+            match self.obstacle(&repo, (run, record), &path, options)? {
                 None => cleaned.removed.push((Some(task), path)),
                 Some(Obstacle { reason, ignored, is_unfinished }) => {
                     cleaned.kept.push(KeptWorktree { task, path, reason, ignored, is_unfinished });
@@ -180,6 +181,7 @@ impl Archive {
     /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.
     fn obstacle(
         &self,
+        repo: &Repo,
         (run, record): (&RunId, &TaskRecord),
         path: &Path,
         options: CleanOptions,
@@ -190,9 +192,9 @@ impl Archive {
             return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
         }
         // Files are not provably stored if their worktree cannot be trusted or opened.
-        let kept = self.repo.worktrees().open(path).and_then(|worktree| {
-            self.repo.worktrees().require_kept(&worktree)?;
-            let ignored = if options.ignored { Vec::new() } else { self.repo.worktrees().uncommitted(&worktree)? };
+        let kept = repo.worktrees().open(path).and_then(|worktree| {
+            repo.worktrees().require_kept(&worktree)?;
+            let ignored = if options.ignored { Vec::new() } else { repo.worktrees().uncommitted(&worktree)? };
             Ok((worktree, ignored))
         });
         match kept {
@@ -202,15 +204,20 @@ impl Archive {
             }
             Ok(_) if options.dry_run => Ok(None),
             Ok((worktree, _)) => {
-                self.hold_files(run, record, &worktree)?;
+                self.hold_files(repo, (run, record), &worktree)?;
                 self.trash(&worktree).map(|()| None)
             }
         }
     }
 
     /// Gives the files of a worktree a ref that stays, if of all refs only those hold them that go with the worktree.
-    fn hold_files(&self, run: &RunId, record: &TaskRecord, worktree: &Worktree) -> Result<(), CoordinatorError> {
-        let files = self.repo.store().current_tree(worktree)?;
+    fn hold_files(
+        &self,
+        repo: &Repo,
+        (run, record): (&RunId, &TaskRecord),
+        worktree: &Worktree,
+    ) -> Result<(), CoordinatorError> {
+        let files = repo.store().current_tree(worktree)?;
         let holds = |target: &Oid| {
             // A damaged ref holds nothing.
             if !self.repo.has_object(target)? {

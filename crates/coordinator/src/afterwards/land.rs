@@ -392,8 +392,8 @@ fn step_of(landing: &Landing) -> Move {
     Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
 }
 
-/// Returns warnings about rejected work that is part of the result, work that was built on it, and work that is not
-/// part of the result.
+/// Returns warnings about rejected work that is part of the result, work that was built on it, work that is not part of
+/// the result, high risks, and claims that the facts do not bear out.
 pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
     // No process works on the run while it is landed.
     let standing = Standing { state: Arc::clone(state), is_live: false };
@@ -415,5 +415,6 @@ pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
             }
         })
     };
-    state.tasks().filter_map(of_task).collect()
+    let cautions = state.cautions();
+    state.tasks().filter_map(of_task).chain(cautions.iter().map(ToString::to_string)).collect()
 }

@@ -35,6 +35,14 @@ pub enum ResultRefusal {
         /// The tasks to drop so that it is gone: the same, or agents whose work contains theirs.
         drops: Vec<TaskId>,
     },
+    /// The user has not looked at the result, and there is something to look at; only typing the landing lands it.
+    #[error("land run {run} without being asked: somebody has to look at it first\n{}", .cautions.join("\n"))]
+    Cautions {
+        /// The run, which has succeeded.
+        run: RunId,
+        /// High risks, and claims that the facts do not bear out.
+        cautions: Vec<String>,
+    },
     /// The work of other tasks does not fit together without the dropped one.
     #[error("drop {task} of run {run}: without it, the work merged after it conflicts in {}", .files.join(", "))]
     Entangled {

@@ -10,7 +10,7 @@ use orchestrate_git::GitError;
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
-use crate::worktree::compare::{base_of, changed_file};
+use crate::worktree::compare::{base_of, changes_between};
 use crate::worktree::run_branches::WorkSpan;
 
 /// All changes of a run's result.
@@ -35,9 +35,8 @@ impl Archive {
         for record in state.tasks() {
             let mut of_task = BranchChanges::default();
             for Part { from, to, .. } in self.parts(state, record)? {
-                let files = self.repo.store().diff(&from, &to)?.into_iter().map(changed_file).collect();
-                let loses_most = self.repo.store().loses_most(&from, &to)?;
-                of_task.add(BranchChanges { files, loses_most, own: None });
+                let files = self.repo.store().diff(&from, &to)?;
+                of_task.add(changes_between(&self.repo, (&from, &to), files)?);
             }
             of_task.own = self.own_changes(state, record)?;
             changes.insert(record.task.id.clone(), of_task);

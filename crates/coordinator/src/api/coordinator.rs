@@ -12,7 +12,9 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::{MergeMode, ToolFile};
 use orchestrate_core::task::waiting;
 use orchestrate_core::tool_extensions::PluginTools;
-use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord};
+use orchestrate_core::{
+    CommitRules, ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord,
+};
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
@@ -337,7 +339,8 @@ impl Coordinator {
         let user_folder = self.settings.user_config_dir.as_deref();
         let never_replayed = never_replayed(Some((&self.repo, &base_commit)), user_folder, &tools)?;
         let extensions = self.extensions.frozen().clone();
-        let run = RunSettings { tools, tool_files, extensions, never_replayed, ..run };
+        let plan_path = plan.path.as_deref().and_then(|path| path_within(path, self.repo.workdir()));
+        let run = RunSettings { tools, tool_files, extensions, never_replayed, plan_path, ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,
@@ -539,7 +542,8 @@ impl Coordinator {
             run: state.run_id.clone(),
             store: self.store.clone(),
             host: Arc::new(Host {
-                repo: self.repo.killed_by(&cancel),
+                repo: self.repo.killed_by(&cancel).committing_by(CommitRules::new(&state.settings.commit)),
+                plan: state.settings.plan_path.clone().map(PathBuf::from),
                 no_gc: Arc::new(NoGc::of(&self.repo)),
                 layout: self.layout.clone(),
                 identities: self.identities()?,
@@ -704,6 +708,15 @@ fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), Coordinat
 fn new_run_id() -> RunId {
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish() % 36_u64.pow(3);
     RunId::new(format!("r-{}{:0>3}", base36(unix_ms() / 1_000), base36(random)))
+}
+
+/// Returns the path of a file in a repository, from its path as typed, which is relative to the folder of this process
+/// or of the repository; `None` if it is elsewhere, or is not UTF-8.
+fn path_within(typed: &str, workdir: &Path) -> Option<String> {
+    let workdir = workdir.canonicalize().ok()?;
+    let places = [PathBuf::from(typed), workdir.join(typed)];
+    let real = places.iter().find_map(|place| place.canonicalize().ok())?;
+    real.strip_prefix(&workdir).ok()?.to_str().map(str::to_owned)
 }
 
 fn base36(mut number: u64) -> String {

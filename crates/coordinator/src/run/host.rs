@@ -27,6 +27,8 @@ pub(crate) struct Host {
     /// The repository that worktrees are created in.
     pub(crate) repo: Repo,
     pub(crate) no_gc: Arc<NoGc>,
+    /// The file of the run's plan, if the repository has it: no agent changes its boxes.
+    pub(crate) plan: Option<PathBuf>,
     /// Where the worktrees are.
     pub(crate) layout: Layout,
     pub(crate) identities: Identities,

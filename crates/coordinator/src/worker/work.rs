@@ -242,7 +242,7 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
         };
     }
     let (commit, tree) = files.tip().await?;
-    if record.changes_nothing(&commit, &tree) {
+    if record.changes_nothing(&commit, &tree) || files.has_only_boxes(&tree).await? {
         return no_changes(workplace, record, summary).await;
     }
     files.compare().await?;

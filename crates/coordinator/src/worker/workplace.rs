@@ -41,8 +41,10 @@ impl Workplace {
     ) -> Result<Self, CoordinatorError> {
         let files = Workspace::open(&host, &link).await?;
         let policy = Policy::new(&assignment.rules, &assignment.tools).map_err(CoordinatorError::Rules)?;
-        let scope = Arc::new(files.scope()?);
-        let policy = Arc::new(policy.limited(&assignment.tool_settings, &scope.path));
+        let record = link.task().await?;
+        let withheld = &record.aside().withheld;
+        let scope = Arc::new(files.scope(withheld)?);
+        let policy = Arc::new(policy.limited(&assignment.tool_settings, &scope.path).withholding(withheld));
         Ok(Self { assignment: Arc::new(assignment), link, files, host, scope, policy, shutdown })
     }
 

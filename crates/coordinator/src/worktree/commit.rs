@@ -10,8 +10,9 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Snapshot;
-use orchestrate_core::{Oid, RunId, TaskRecord, git_path};
+use orchestrate_core::{LeftAside, Oid, RunId, ScratchFile, TaskRecord, git_path};
 use orchestrate_git::{CommitSpec, Identity, Loss, SnapshotRules};
+use orchestrate_plan::{KeptBoxes, MAX_PLAN_BYTES, keep_boxes};
 use orchestrate_tools::GitCommit;
 
 use crate::error::CoordinatorError;
@@ -29,6 +30,8 @@ pub(crate) struct Made {
     pub(crate) commit: Oid,
     /// The paths in the worktree that git cannot store.
     pub(crate) left_out: Vec<String>,
+    /// What else is not in it.
+    pub(crate) aside: LeftAside,
     /// Unix seconds.
     pub(crate) time: i64,
 }
@@ -50,7 +53,16 @@ struct Content {
     tree: Oid,
     /// The paths in the worktree that git cannot store.
     left_out: Vec<String>,
+    /// What else is not in the tree.
+    aside: LeftAside,
     parents: Vec<Oid>,
+}
+
+/// The worktree's files as a tree.
+struct Stored {
+    tree: Oid,
+    left_out: Vec<String>,
+    aside: LeftAside,
 }
 
 impl Workspace {
@@ -64,13 +76,14 @@ impl Workspace {
     /// Commits to the branch, and forgets what was selected and which merge was in progress.
     pub(super) async fn commit_as(&self, new: NewTip<'_>) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record().await?;
-        let made = self.store(&record, Some(new)).await?;
+        let boxes = self.keep_boxes(&record).await?;
+        let made = self.store(&record, Some(new), boxes).await?;
         let own = self.own_refs();
         self.host.git(move |repo| own.forget(repo, &[SELECTED, MERGING])).await?;
         let author = author(&self.host.identities.author);
-        let commit = |Made { commit, left_out, time }| {
+        let commit = |Made { commit, left_out, aside, time }| {
             let (id, message) = (commit, new.message.to_owned());
-            GitCommit { id, message, author, time, left_out }
+            GitCommit { id, message, author, time, left_out, aside }
         };
         Ok(made.map(commit))
     }
@@ -79,7 +92,31 @@ impl Workspace {
     /// worktree is as at the branch's tip. Its index lists its files afterwards.
     pub(crate) async fn keep(&self) -> Result<Option<Oid>, CoordinatorError> {
         let (record, _) = self.record().await?;
-        Ok(self.store(&record, None).await?.map(|made| made.commit))
+        let boxes = self.keep_boxes(&record).await?;
+        self.keep_with(&record, boxes).await
+    }
+
+    /// Puts the boxes of the plan's file back before its content is read for anything, and keeps what the agent had
+    /// changed of them.
+    pub(super) async fn keep_changed_boxes(&self) -> Result<(), CoordinatorError> {
+        let (record, _) = self.record().await?;
+        let boxes = self.keep_boxes(&record).await?;
+        if boxes.is_empty() { Ok(()) } else { self.keep_with(&record, boxes).await.map(drop) }
+    }
+
+    async fn keep_with(&self, record: &TaskRecord, boxes: Vec<String>) -> Result<Option<Oid>, CoordinatorError> {
+        Ok(self.store(record, None, boxes).await?.map(|made| made.commit))
+    }
+
+    /// Reports whether all that an agent has done since its attempt began is to change boxes of the plan, which are as
+    /// before in this tree.
+    pub(crate) async fn has_only_boxes(&self, tree: &Oid) -> Result<bool, CoordinatorError> {
+        let (record, _) = self.record().await?;
+        let Some(base) = record.base().cloned() else { return Ok(false) };
+        if record.aside().boxes.is_empty() || !record.aside().withheld.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.host.git(move |repo| repo.tree_of(&base)).await? == *tree)
     }
 
     /// Commits a merge of the branch's tip with another commit to the task's branch.
@@ -91,7 +128,8 @@ impl Workspace {
     ) -> Result<Option<Made>, CoordinatorError> {
         let Some(before) = record.tip().cloned() else { return Ok(None) };
         let parents: Vec<Oid> = std::iter::once(before).chain(tip.merging.cloned()).collect();
-        let content = Content { tree, left_out: Vec::new(), parents };
+        let aside = record.aside().clone();
+        let content = Content { tree, left_out: Vec::new(), aside, parents };
         self.record_commit(record, content, Some(tip)).await.map(Some)
     }
 
@@ -107,7 +145,13 @@ impl Workspace {
     }
 
     /// Stores the worktree, as the branch's new tip or as a snapshot beside it.
-    async fn store(&self, record: &TaskRecord, as_tip: Option<NewTip<'_>>) -> Result<Option<Made>, CoordinatorError> {
+    /// `boxes` are those of the plan that were put back before.
+    async fn store(
+        &self,
+        record: &TaskRecord,
+        as_tip: Option<NewTip<'_>>,
+        boxes: Vec<String>,
+    ) -> Result<Option<Made>, CoordinatorError> {
         let Some(tip) = record.tip().cloned() else { return Ok(None) };
         let merging = as_tip.and_then(|new| new.merging.cloned());
         let onto = record.onto().cloned().filter(|_| as_tip.is_some()).or(merging);
@@ -131,19 +175,22 @@ impl Workspace {
         let newest = record.snapshot().map(|newest| newest.tree.clone());
         let known = newest.into_iter().chain(behind_tree).chain([tip_tree.clone()]).collect();
         self.keep_staged(record, known).await?;
-        let (tree, left_out) = match as_tip.and_then(|new| new.selected.cloned()) {
-            Some(tree) => (tree, Vec::new()),
+        let Stored { tree, left_out, mut aside } = match as_tip.and_then(|new| new.selected.cloned()) {
+            Some(tree) => Stored { tree, left_out: Vec::new(), aside: record.aside().clone() },
             None => self.snapshot_tree(record, as_tip.is_some()).await?,
         };
-        if tree == tip_tree && onto.is_none() {
+        aside.boxes.extend(boxes);
+        // Snapshots beside the branch only note what no later one could find again.
+        let is_news = if as_tip.is_some() { aside.adds_to(record.aside()) } else { !aside.boxes.is_empty() };
+        if tree == tip_tree && onto.is_none() && !is_news {
             let differs = |kept: &Snapshot| kept.tree != tree;
             if as_tip.is_none() && record.unfinished().is_some() && record.snapshot().is_some_and(differs) {
                 // A worktree that is made again begins with the newest snapshot, not with files that are gone.
-                self.record_commit(record, Content { tree, left_out, parents: vec![tip] }, None).await?;
+                self.record_commit(record, Content { tree, left_out, aside, parents: vec![tip] }, None).await?;
             }
             return Ok(None);
         }
-        let content = Content { tree, left_out, parents: std::iter::once(tip).chain(onto).collect() };
+        let content = Content { tree, left_out, aside, parents: std::iter::once(tip).chain(onto).collect() };
         self.record_commit(record, content, as_tip).await.map(Some)
     }
 
@@ -154,7 +201,7 @@ impl Workspace {
         content: Content,
         as_tip: Option<NewTip<'_>>,
     ) -> Result<Made, CoordinatorError> {
-        let Content { tree, left_out, parents } = content;
+        let Content { tree, left_out, aside, parents } = content;
         let before = parents.first().cloned();
         let number = record.snapshot().map_or(0, |newest| newest.number) + 1;
         let time = unix_seconds();
@@ -170,14 +217,15 @@ impl Workspace {
             keep_commit(&self.host, &self.link.run, spec, format!("{}/{number}", record.task.id.branch_component()))
                 .await?;
         let (task, on_branch) = (record.task.id.clone(), as_tip.is_some());
+        let (of_commit, unstored, kept) = (commit.clone(), left_out.clone(), aside.clone());
         let taken =
-            Event::SnapshotTaken { task, number, commit: commit.clone(), tree, on_branch, left_out: left_out.clone() };
+            Event::SnapshotTaken { task, number, commit: of_commit, tree, on_branch, left_out: unstored, aside: kept };
         self.link.record(vec![taken]).await?;
         if on_branch {
             let (branch, new) = (format!("refs/heads/{}", self.link.run.task_branch(&record.task.id)), commit.clone());
             self.host.git(move |repo| repo.advance(&branch, before.as_ref(), &new)).await?;
         }
-        Ok(Made { commit, left_out, time })
+        Ok(Made { commit, left_out, aside, time })
     }
 
     /// Returns the files that configure agents and that a tree changes, compared with the commits that it continues
@@ -256,31 +304,57 @@ impl Workspace {
             .map(drop)
     }
 
-    /// Stores the worktree's content as a tree, and returns the paths that git cannot store; runs no program.
-    async fn snapshot_tree(
-        &self,
-        record: &TaskRecord,
-        on_branch: bool,
-    ) -> Result<(Oid, Vec<String>), CoordinatorError> {
+    /// Stores the worktree's content as a tree; runs no program. A file that a tool has written on purpose is taken also
+    /// where only caches and outputs are.
+    async fn snapshot_tree(&self, record: &TaskRecord, on_branch: bool) -> Result<Stored, CoordinatorError> {
         let unrecorded = if on_branch { permitted_loss(record) } else { Loss::Everything };
-        let take = |recorded_deletions| {
-            let (worktree, rules) = (Arc::clone(&self.worktree), SnapshotRules { recorded_deletions, unrecorded });
+        let take = |rules: SnapshotRules| {
+            let worktree = Arc::clone(&self.worktree);
             self.host.git(move |repo| repo.store().snapshot(&worktree, &rules))
         };
-        let taken = match take(Vec::new()).await {
-            // Only now do deletions through the executor matter: finding them takes all events of the task.
-            Err(error) if error.return_cause() == Some(ReturnCause::Deletions) => {
-                take(self.recorded_deletions().await?).await?
+        let mut rules = SnapshotRules { unrecorded, ..SnapshotRules::default() };
+        let mut taken = take(rules.clone()).await;
+        // Only now do deletions through the executor matter: finding them takes all events of the task.
+        if taken.as_ref().is_err_and(|error| error.return_cause() == Some(ReturnCause::Deletions)) {
+            rules.recorded_deletions = self.recorded_deletions().await?;
+            taken = take(rules.clone()).await;
+        }
+        let mut taken = taken?;
+        if !taken.scratch.is_empty() {
+            rules.taken.deliberate = self.written_by_tools().await?;
+            let is_part = |file: &PathBuf| taken.scratch.iter().any(|(left, _)| file.starts_with(left));
+            if rules.taken.deliberate.iter().any(is_part) {
+                taken = take(rules).await?;
             }
-            taken => taken?,
-        };
+        }
         let nested = taken.nested_repositories.iter().map(|folder| folder.join(".git"));
         let mut left_out: Vec<String> = nested.chain(taken.special_files).map(|path| git_path::text(&path)).collect();
         if left_out.len() > LEFT_OUT_PATHS {
             let more = left_out.split_off(LEFT_OUT_PATHS).len();
             left_out.push(format!("and {more} more"));
         }
-        Ok((taken.tree, left_out))
+        let scratch = taken.scratch.iter().map(|(path, what)| named(path, what)).collect();
+        let aside = LeftAside::new(scratch, taken.withheld, Vec::new());
+        Ok(Stored { tree: taken.tree, left_out, aside })
+    }
+
+    /// Puts the boxes of the run's plan back as the branch's tip has them, and returns those that the agent had changed.
+    async fn keep_boxes(&self, record: &TaskRecord) -> Result<Vec<String>, CoordinatorError> {
+        let (Some(plan), Some(tip)) = (self.host.plan.clone(), record.tip().cloned()) else { return Ok(Vec::new()) };
+        let worktree = Arc::clone(&self.worktree);
+        let kept = self.host.git(move |repo| {
+            let Some(before) = repo.store().read_stored(&tip, &plan)? else { return Ok(Vec::new()) };
+            let mut changed = Vec::new();
+            let edit = |edited: &[u8]| {
+                let (before, edited) = (std::str::from_utf8(&before).ok()?, std::str::from_utf8(edited).ok()?);
+                let KeptBoxes { text, changed: boxes } = keep_boxes(before, edited)?;
+                changed = boxes;
+                Some(text.into_bytes())
+            };
+            repo.worktrees().rewrite(&worktree, (plan.as_path(), MAX_PLAN_BYTES as u64), edit)?;
+            Ok(changed)
+        });
+        kept.await
     }
 
     /// Returns the files that a task's agent has deleted through the executor.
@@ -346,6 +420,11 @@ pub(crate) fn trailers(run: &RunId, record: &TaskRecord) -> Vec<(String, String)
         trailers.push(("Orchestrate-Agent".to_owned(), agent.to_owned()));
     }
     trailers
+}
+
+/// Returns a scratch file as it is recorded; the name of a folder ends with a slash.
+fn named(path: &std::path::Path, what: &str) -> ScratchFile {
+    ScratchFile { path: git_path::text(path), what: what.to_owned() }
 }
 
 /// Formats an author or a committer.

@@ -1,10 +1,14 @@
 //! Compares a task's work with what it was built on.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::text;
-use orchestrate_core::review::ChangedFile;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::kept_out::secret_in;
+use orchestrate_core::review::{BranchChanges, ChangedFile};
+use orchestrate_core::test_changes::{FileVersions, weakened_tests};
 use orchestrate_core::{ChangedPath, ComparedWork, Oid, TaskRecord, WorkCompared};
 use orchestrate_git::{ChangeStatus, FileChange, GitError, Repo};
 
@@ -15,6 +19,11 @@ use crate::run::host::Host;
 use crate::worktree::run_branches::WorkSpan;
 use crate::worktree::workspace::Workspace;
 use crate::worktree::worktrees;
+
+/// How many changed files are read for what they change: a person looks at larger changes anyhow, and they are rare.
+const MAX_READ_FILES: usize = 1_000;
+/// The largest file that is read for this; tests are written by people.
+const MAX_READ_BYTES: usize = 1 << 20;
 
 impl Workspace {
     /// Records which files the work at the branch's tip changes.
@@ -46,18 +55,61 @@ async fn record_changes(
     work: Oid,
 ) -> Result<(), CoordinatorError> {
     let span = link.ask(ReadWorkSpan {}).await?;
-    let (tree, files) = host
-        .git(move |repo| {
-            let base = base_of(repo, &span, &work)?;
-            Ok((repo.tree_of(&work)?, repo.store().diff(&base, &work)?))
-        })
-        .await?;
-    if record.compared().is_some_and(|known| known.tree == tree) {
-        return Ok(());
-    }
-    let changed = |file: &FileChange| ChangedPath { status: file.status.letter(), path: text(&file.path) };
-    let work = ComparedWork::new(tree, files.iter().map(changed).collect());
+    let known = record.compared().map(|known| known.tree.clone());
+    let compared = host.git(move |repo| {
+        let tree = repo.tree_of(&work)?;
+        if known.as_ref() == Some(&tree) {
+            return Ok(None);
+        }
+        let base = base_of(repo, &span, &work)?;
+        let files = repo.store().diff(&base, &work)?;
+        let changed = |file: &FileChange| ChangedPath { status: file.status.letter(), path: text(&file.path) };
+        let paths = files.iter().map(changed).collect();
+        let changes = changes_between(repo, (&base, &work), files)?;
+        let (risks, weakened) = (changes.risks(), changes.weakened);
+        Ok(Some(ComparedWork { risks, weakened, ..ComparedWork::new(tree, paths) }))
+    });
+    let Some(work) = compared.await? else { return Ok(()) };
     link.record(vec![Event::WorkCompared(WorkCompared { task: record.task.id.clone(), work })]).await
+}
+
+/// Returns what there is to know about the files that differ between two commits.
+pub(crate) fn changes_between(
+    repo: &Repo,
+    (from, to): (&Oid, &Oid),
+    files: Vec<FileChange>,
+) -> Result<BranchChanges, GitError> {
+    let (mut versions, mut secrets) = (Vec::new(), Vec::new());
+    for file in files.iter().take(MAX_READ_FILES) {
+        let read = read_versions(repo, (from, to), file)?;
+        let path = text(&file.path);
+        if let Some(reason) = read.after.as_deref().and_then(|after| secret_in(&path, after)) {
+            let how = if file.status == ChangeStatus::Added { "new" } else { "changed" };
+            secrets.push(format!("{} is {how}: {reason}", shown(&path)));
+        }
+        let text_of = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let (before, after) = (text_of(read.before), text_of(read.after));
+        versions.push(FileVersions { path, before, after, is_deleted: file.status == ChangeStatus::Deleted });
+    }
+    let loses_most = repo.store().loses_most(from, to)?;
+    let weakened = weakened_tests(&versions);
+    Ok(BranchChanges { files: files.into_iter().map(changed_file).collect(), loses_most, secrets, weakened })
+}
+
+/// A file before and after a change; `None` if it is not there, or too large to be read.
+struct Versions {
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+}
+
+fn read_versions(repo: &Repo, (from, to): (&Oid, &Oid), file: &FileChange) -> Result<Versions, GitError> {
+    let read = |commit: &Oid, path: &Path| match repo.store().read_file_within(commit, path, MAX_READ_BYTES) {
+        // A link that leads nowhere has no content of its own.
+        Err(GitError::TooLarge { .. } | GitError::Io { .. }) => Ok(None),
+        read => read,
+    };
+    let old_path = file.old_path.as_deref().unwrap_or(&file.path);
+    Ok(Versions { before: read(from, old_path)?, after: read(to, &file.path)? })
 }
 
 /// Returns a change as it is listed.

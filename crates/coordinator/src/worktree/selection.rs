@@ -29,6 +29,8 @@ struct Next {
 impl Workspace {
     /// Selects files and folders, beside what is selected already, and returns everything that is.
     pub(crate) async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
+        // What is selected is stored as it is then.
+        self.keep_changed_boxes().await?;
         let (_, tip) = self.record().await?;
         let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());

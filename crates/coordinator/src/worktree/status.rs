@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::Oid;
 use orchestrate_core::git_path::{shown_path, text};
+use orchestrate_core::{LeftAside, Oid};
 use orchestrate_git::{CommitInfo, FileChange};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath};
 
@@ -91,6 +91,7 @@ impl Workspace {
             message: found.message,
             time: found.time_unix,
             left_out: Vec::new(),
+            aside: LeftAside::default(),
         };
         Ok(commits.into_iter().map(commit).collect())
     }

@@ -3,13 +3,14 @@
 //! They are on the worker's machine, with a repository of its own. What the run knows and records passes through the
 //! worker's link.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, TaskRecord};
-use orchestrate_git::Worktree;
+use orchestrate_core::{Oid, TaskRecord, WithheldFile};
+use orchestrate_git::{Seen, Worktree};
+use orchestrate_sandbox::{Content, Mask, Mount, Mounted, View};
 use orchestrate_tools::{ViewSource, WorktreeScope};
 
 use crate::error::CoordinatorError;
@@ -47,20 +48,32 @@ impl Workspace {
         self.worktree.path()
     }
 
-    /// Returns the scope of the tools.
-    pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
+    /// Returns the scope of the tools, without the content of files that look like secrets.
+    pub(crate) fn scope(&self, withheld: &[WithheldFile]) -> Result<WorktreeScope, CoordinatorError> {
         let root = self.worktree.root().try_clone_to_owned();
         let root = root.map_err(|source| CoordinatorError::Io { path: self.path().to_owned(), source })?;
         let since_1970 = self.index_written()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
         let path = self.host.repo.worktrees().path_seen(self.path().to_owned());
-        Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(), checked_out })
+        Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(withheld), checked_out })
     }
 
-    /// Returns what makes the view of the worktree's processes.
-    pub(crate) fn view(&self) -> ViewSource {
+    /// Returns what makes the view of the worktree's processes. Where the sandbox can, it shows empty files in the place
+    /// of those that look like secrets.
+    fn view(&self, withheld: &[WithheldFile]) -> ViewSource {
         let worktree = Arc::clone(&self.worktree);
-        ViewSource::new(move || worktree.seen().view)
+        let hidden: Vec<PathBuf> = withheld.iter().map(|file| file.path.clone().into()).collect();
+        ViewSource::new(move || {
+            let Seen { path, mut view } = worktree.seen();
+            let is_mounted = path != worktree.path();
+            for file in &hidden {
+                let own = worktree.path().join(file);
+                if own.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                    hide(&mut view, is_mounted, path.join(file));
+                }
+            }
+            view
+        })
     }
 
     /// Returns when git's index of the worktree was last written.
@@ -84,5 +97,13 @@ impl Workspace {
         let record = self.link.task().await?;
         let tip = record.tip().cloned().ok_or_else(missing)?;
         Ok((record, tip))
+    }
+}
+
+/// Shows an empty file in the place of one.
+fn hide(view: &mut View, is_mounted: bool, path: PathBuf) {
+    match view {
+        View::Host(host) if is_mounted => host.mounts.push(Mount::new(path, Mounted::File(Vec::new()))),
+        View::Host(host) => host.masks.push(Mask { path, content: Content::File(Vec::new()) }),
     }
 }

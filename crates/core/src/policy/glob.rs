@@ -14,7 +14,7 @@ pub(super) const MAX_PATTERN_BYTES: usize = 1024;
 
 /// A pattern of paths, split once for many of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathPattern {
+pub(crate) struct PathPattern {
     /// Without any, it matches everything.
     components: Vec<Component>,
 }
@@ -30,7 +30,7 @@ enum Component {
 }
 
 impl PathPattern {
-    pub(super) fn new(pattern: &str) -> PathPattern {
+    pub(crate) fn new(pattern: &str) -> PathPattern {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let body = pattern.trim_start_matches('/').trim_end_matches('/');
         if body.is_empty() {
@@ -42,7 +42,7 @@ impl PathPattern {
     }
 
     /// Reports whether a path relative to the worktree, or a directory above it, matches.
-    pub(super) fn matches(&self, path: &str) -> bool {
+    pub(crate) fn matches(&self, path: &str) -> bool {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let fits = |above: &[&str]| {
             wildcard(&self.components, above, |component| *component == Component::Any, |c, part| c.matches(part))

@@ -9,8 +9,10 @@ use super::command::Command;
 use super::programs;
 use crate::host::{Host, HostPattern, WebUrl};
 use crate::tool_settings::{ALLOWED_DOMAINS, ToolSettings};
+use crate::withheld_file::WithheldFile;
 
 const FORBIDDEN: &str = "tools.file_operations.forbidden_paths";
+const WITHHELD: &str = "built-in:secrets";
 const EXTENSIONS: &str = "tools.file_operations.allowed_extensions";
 const COMMANDS: &str = "tools.code_execution.allowed_commands";
 pub(super) const DOMAINS: &str = "tools.web_requests.allowed_domains";
@@ -45,6 +47,8 @@ pub(super) struct Limits {
     domains: Option<Vec<HostPattern>>,
     /// The hosts of services that the user has chosen, each with the tool that asks it.
     services: Vec<(&'static str, Host)>,
+    /// Files of the worktree that look like secrets.
+    pub(super) withheld: Vec<WithheldFile>,
 }
 
 impl Limits {
@@ -64,11 +68,16 @@ impl Limits {
                 settings.web_requests.allowed_domains.iter().filter_map(|host| HostPattern::parse(host)).collect(),
             ),
             services: services(settings),
+            withheld: Vec::new(),
         }
     }
 
-    /// Refuses a path that is forbidden.
+    /// Refuses a path that is forbidden, or that is withheld.
     pub(super) fn refuse_path(&self, path: &str) -> Option<LimitRefusal> {
+        if let Some(file) = self.withheld.iter().find(|file| file.path == path) {
+            let reason = format!("{file} stays out of sight until the user decides about it; do without it");
+            return Some(LimitRefusal { rule: WITHHELD, reason });
+        }
         let forbidden = self.forbidden.iter().find(|forbidden| Path::new(path).starts_with(forbidden))?;
         let reason = format!("the user forbids `{forbidden}` and everything below it; do without `{path}`");
         Some(LimitRefusal { rule: FORBIDDEN, reason })
@@ -122,7 +131,7 @@ impl Limits {
 
     /// Reports whether some paths are not allowed.
     pub(super) fn restricts_paths(&self) -> bool {
-        !self.forbidden.is_empty() || self.extensions.is_some()
+        !self.forbidden.is_empty() || self.extensions.is_some() || !self.withheld.is_empty()
     }
 
     /// Reports whether only some programs are allowed.

@@ -52,13 +52,6 @@ impl RunState {
         self.settings.merge == MergeMode::None && self.merge_target(record).is_integration()
     }
 
-    /// Reports whether the user must approve a task before it is merged.
-    pub fn needs_review(&self, record: &TaskRecord) -> bool {
-        // What is merged into another agent's work is reviewed with that.
-        let is_of_run = self.settings.merge == MergeMode::Review && self.merge_target(record).is_integration();
-        is_of_run || record.task.review_required
-    }
-
     /// Reports whether a person's review of a task's finished work is due and has not been asked for.
     pub(super) fn needs_new_review(&self, record: &TaskRecord) -> bool {
         record.state() == TaskState::Verified
@@ -83,7 +76,7 @@ impl RunState {
         let is_work = match into {
             // Older journals merge the work of all tasks into this branch.
             MergeTarget::Integration => {
-                let is_reviewed = self.settings.merge == MergeMode::Review || record.task.review_required;
+                let is_reviewed = self.needs_review_in(record, into);
                 record.candidate(is_reviewed || self.is_held(record)) == Some(commit)
             }
             MergeTarget::Agent(_) => *into == self.merge_target(record) && self.approved_work(record) == Some(commit),

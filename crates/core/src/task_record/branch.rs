@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compared_work::ChangedPath;
 use crate::ids::Oid;
+use crate::left_aside::LeftAside;
 
 /// A merge that was written into an agent's worktree; its conflicting files follow from its two sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,8 @@ pub(super) struct Branch {
     pub(super) snapshot: Option<Snapshot>,
     /// The paths that git could not store in the newest snapshot that became the tip.
     pub(super) left_out: Vec<String>,
+    /// What that snapshot left in the worktree on purpose.
+    pub(super) aside: LeftAside,
 }
 
 /// The state of a task's worktree.
@@ -82,6 +85,7 @@ impl Branch {
             childrens_tests: Vec::new(),
             snapshot: None,
             left_out: Vec::new(),
+            aside: LeftAside::default(),
         }
     }
 
@@ -92,6 +96,7 @@ impl Branch {
         (self.kept, self.unfinished) = (None, None);
         self.has_childrens_work = false;
         self.childrens_tests.clear();
+        self.aside = LeftAside::default();
         self.lose_worktree();
     }
 
@@ -114,7 +119,8 @@ impl Branch {
     }
 
     /// Records a snapshot beside the branch.
-    pub(super) fn keep(&mut self, commit: &Oid) {
+    pub(super) fn keep(&mut self, commit: &Oid, aside: &LeftAside) {
+        self.aside = self.aside.with_boxes_of(aside);
         // Files that are behind the tip would take back what was merged into it.
         if self.behind.is_none() {
             self.unfinished = Some(commit.clone());
@@ -149,9 +155,10 @@ impl Branch {
     }
 
     /// Makes a snapshot the branch's tip.
-    pub(super) fn advance(&mut self, commit: &Oid, left_out: &[String]) {
+    pub(super) fn advance(&mut self, commit: &Oid, (left_out, aside): (&[String], &LeftAside)) {
         self.tip = commit.clone();
         (self.onto, self.unfinished) = (None, None);
         self.left_out = left_out.to_vec();
+        self.aside = aside.with_boxes_of(&self.aside);
     }
 }

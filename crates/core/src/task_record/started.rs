@@ -289,14 +289,14 @@ impl Started {
                 self.branch.lose_worktree();
                 Ok(())
             }
-            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
+            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, aside, .. } => {
                 self.branch.kept = Some(commit.clone());
                 self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
                 if *on_branch {
-                    self.branch.advance(commit, left_out);
+                    self.branch.advance(commit, (left_out, aside));
                     self.attempt.tally.deletions_told = false;
                 } else {
-                    self.branch.keep(commit);
+                    self.branch.keep(commit, aside);
                 }
                 Ok(())
             }

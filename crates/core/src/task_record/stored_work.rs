@@ -4,6 +4,7 @@ use super::TaskRecord;
 use super::branch::Snapshot;
 use crate::compared_work::ChangedPath;
 use crate::ids::Oid;
+use crate::left_aside::LeftAside;
 
 impl TaskRecord {
     /// Returns the newest snapshot.
@@ -20,6 +21,13 @@ impl TaskRecord {
     pub fn lost_files(&self) -> Option<&Oid> {
         // A merge that is owed begins with the tip.
         self.unfinished().filter(|_| !self.is_prepared() && self.onto().is_none())
+    }
+
+    /// Returns what the newest snapshot that became the branch's tip has left in the worktree on purpose.
+    pub fn aside(&self) -> &LeftAside {
+        static NOTHING: LeftAside =
+            LeftAside { scratch: Vec::new(), more_scratch: 0, withheld: Vec::new(), boxes: Vec::new() };
+        self.branched().map_or(&NOTHING, |branch| &branch.aside)
     }
 
     /// Returns the existing tests that the work of its children changes or deletes.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use orchestrate_core::message::Address;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
-use orchestrate_core::{RunSettings, Task, TaskId};
+use orchestrate_core::{ReviewMode, RunSettings, Task, TaskId};
 
 use crate::git::Tree;
 use crate::random::Random;
@@ -129,7 +129,7 @@ impl Scenario {
         if task.verdict {
             let script = self.scripts.get_mut(&task.id).unwrap();
             (script.acts, script.has_red_check, script.gives_verdict) = (Vec::new(), false, true);
-            (task.verify, script.end, task.review_required) = (None, End::Done, false);
+            (task.verify, script.end, task.review) = (None, End::Done, None);
             self.children.retain(|_, child| child.section.as_deref().is_none_or(|above| above != task.id.as_str()));
         }
         self.plan.push(task);
@@ -142,7 +142,7 @@ impl Scenario {
         let mut task = Task { id: id.clone(), title: format!("Task {number}"), ..Task::default() };
         task.section = above.map(|(parent, _)| parent.to_string());
         task.priority = i64::try_from(random.below(3)).unwrap();
-        task.review_required = random.percent(10);
+        task.review = random.percent(10).then_some(ReviewMode::Always);
         let has_check = random.percent(25);
         task.verify = has_check.then(|| "own check".to_owned());
         if !self.is_confluent && random.percent(40) {

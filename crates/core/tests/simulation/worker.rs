@@ -227,7 +227,15 @@ pub(crate) async fn commit(world: &World, record: &TaskRecord) {
     let Some((commit, tree)) = made else { return };
     let number = record.snapshot().map_or(1, |snapshot| snapshot.number + 1);
     let (left_out, of) = (Vec::new(), commit.clone());
-    let taken = Event::SnapshotTaken { task: task.clone(), number, commit: of, tree, on_branch: true, left_out };
+    let taken = Event::SnapshotTaken {
+        task: task.clone(),
+        number,
+        commit: of,
+        tree,
+        on_branch: true,
+        left_out,
+        aside: orchestrate_core::LeftAside::default(),
+    };
     world.append(|_| vec![taken]).await;
     let branch = world.branch(task);
     world.effect(|git| git.set_ref(&branch, &commit)).await;

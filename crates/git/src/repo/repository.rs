@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
-use orchestrate_core::Oid;
+use orchestrate_core::{CommitRules, Oid};
 use orchestrate_sandbox::{Cancel, Confinement};
 use rustix::fs::Access;
 
@@ -46,6 +46,8 @@ pub struct Repo {
     pub(crate) program: Arc<Program>,
     /// In which tier of the sandbox the processes of worktrees run.
     tier: Confinement,
+    /// Which new files of worktrees stay out of snapshots. Clones may differ in it.
+    pub(crate) rules: Arc<CommitRules>,
 }
 
 /// What all clones of a [`Repo`] share.
@@ -192,7 +194,8 @@ impl Repo {
             blob_lengths: Arc::default(),
             listed_trees: ListedTrees::default(),
         };
-        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program), tier: Confinement::Full })
+        let (tier, rules) = (Confinement::Full, Arc::default());
+        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program), tier, rules })
     }
 
     /// Returns a handle for worktrees whose processes run in this tier of the sandbox. Until it is known, it counts as
@@ -215,6 +218,12 @@ impl Repo {
     pub fn telling(self, tell: fn(&Waiting)) -> Repo {
         let _ = self.shared.tell.set(tell);
         self
+    }
+
+    /// Returns a handle that keeps new files out of snapshots by these rules.
+    #[must_use]
+    pub fn committing_by(self, rules: CommitRules) -> Repo {
+        Repo { rules: Arc::new(rules), ..self }
     }
 
     /// Returns a handle whose git processes are killed with `cancel`, as if this whole process were

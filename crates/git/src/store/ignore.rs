@@ -82,6 +82,15 @@ impl Standard {
     /// # Errors
     /// If the rules of this tree take too many steps, which rules that people write do not.
     pub(crate) fn is_ignored(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+        Ok(self.verdict(rules, path, is_folder)? == Some(true))
+    }
+
+    /// Returns what the rules say of a file or folder, if the folder that contains it is not ignored: true if it is,
+    /// false if a `!` line names it, and `None` if no line does.
+    ///
+    /// # Errors
+    /// As [`Standard::is_ignored`].
+    pub(crate) fn verdict(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Result<Option<bool>, GitError> {
         let ignored = self.judge(rules, path, is_folder);
         if self.work.get() > MOST_WORK {
             let path = openat::path_of(path);
@@ -90,7 +99,7 @@ impl Standard {
         Ok(ignored)
     }
 
-    fn judge(&self, rules: &Rules, path: &[u8], is_folder: bool) -> bool {
+    fn judge(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Option<bool> {
         let name = openat::split(path).1;
         let decided = |patterns: &[Pattern]| {
             let decides = |pattern: &&Pattern| {
@@ -103,11 +112,11 @@ impl Standard {
         let mut at = Some(rules);
         while let Some(rules) = at {
             if let Some(ignored) = decided(&rules.patterns) {
-                return ignored;
+                return Some(ignored);
             }
             at = rules.above.as_deref();
         }
-        self.lists.iter().find_map(|patterns| decided(patterns)).unwrap_or(false)
+        self.lists.iter().find_map(|patterns| decided(patterns))
     }
 }
 

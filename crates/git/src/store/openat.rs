@@ -121,6 +121,14 @@ pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<
     Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
 }
 
+/// Reads the first bytes of a regular file of an open folder.
+pub(crate) fn read_start(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Vec<u8>, Errno> {
+    let (file, _) = open_file(folder, name)?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
+    Ok(bytes)
+}
+
 /// Reports whether two open folders have a regular file of this name with the same content. A file
 /// that cannot be read in the second folder counts as missing.
 pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> Result<bool, Errno> {

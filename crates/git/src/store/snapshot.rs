@@ -8,15 +8,16 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use orchestrate_core::Oid;
+use orchestrate_core::{Oid, WithheldFile};
 
 use crate::error::GitError;
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::retry;
 use crate::store::diff::{FileChange, plain_diff};
 use crate::store::handle::Store;
-use crate::store::openat::path_of;
+use crate::store::openat::{join, path_of};
 use crate::store::stage::{Staged, stage};
+use crate::store::walk::{ScratchPath, TakenFiles};
 use crate::worktree::worktrees::Worktree;
 
 /// Which files may be missing from a snapshot.
@@ -26,6 +27,8 @@ pub struct SnapshotRules {
     pub recorded_deletions: Vec<PathBuf>,
     /// How much else may be missing.
     pub unrecorded: Loss,
+    /// New files that are taken although they look like scratch files or secrets.
+    pub taken: TakenFiles,
 }
 
 /// How much of the worktree's HEAD may be missing without a recorded deletion.
@@ -53,6 +56,10 @@ pub struct Snapshot {
     pub nested_repositories: Vec<PathBuf>,
     /// Pipes, sockets and devices, which are not in the tree.
     pub special_files: Vec<PathBuf>,
+    /// Caches and build outputs, which are not in the tree, each with what it is; nothing below such a folder.
+    pub scratch: Vec<(PathBuf, &'static str)>,
+    /// New files that look like secrets, which are not in the tree.
+    pub withheld: Vec<WithheldFile>,
     /// Whether the tree differs from HEAD's.
     pub changed: bool,
 }
@@ -68,7 +75,7 @@ impl Store<'_> {
     /// [`GitError::FilterAsked`] and [`GitError::Unstorable`] for files that we cannot store as git
     /// would; [`GitError::Tampered`].
     pub fn snapshot(&self, worktree: &Worktree, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
-        let mut staged = stage(self.repo, worktree)?;
+        let mut staged = stage(self.repo, worktree, &rules.taken)?;
         let snapshot = self.judge(worktree, &mut staged, rules)?;
         if staged.changed {
             staged.index.write().map_err(GitError::library("write the worktree's index"))?;
@@ -82,7 +89,7 @@ impl Store<'_> {
     /// # Errors
     /// Like [`Store::snapshot`], except that any loss of files is allowed.
     pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        write_tree(self.repo, worktree, &mut stage(self.repo, worktree)?)
+        write_tree(self.repo, worktree, &mut stage(self.repo, worktree, &TakenFiles::default())?)
     }
 
     /// Lists the files of a worktree that differ from its HEAD.
@@ -124,6 +131,8 @@ impl Store<'_> {
             deleted,
             nested_repositories: std::mem::take(&mut staged.found.nested),
             special_files: std::mem::take(&mut staged.found.special),
+            scratch: std::mem::take(&mut staged.found.scratch).into_iter().map(named).collect(),
+            withheld: std::mem::take(&mut staged.found.withheld),
         })
     }
 
@@ -149,6 +158,11 @@ impl SnapshotRules {
             .iter()
             .any(|recorded| recorded.as_os_str().as_bytes() == b"." || gone.starts_with(recorded))
     }
+}
+
+/// Returns a scratch path as people read it: the name of a folder ends with a slash.
+fn named(ScratchPath { path, is_folder, what }: ScratchPath) -> (PathBuf, &'static str) {
+    (path_of(&if is_folder { join(&path, b"") } else { path }), what)
 }
 
 fn is_most(lost: usize, total: usize) -> bool {
@@ -198,7 +212,7 @@ mod tests {
         let worktree = repo.worktrees().add(&spec).unwrap();
         (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
         let durable = |repo: &Repo| {
-            let mut staged = stage(repo, &worktree).unwrap();
+            let mut staged = stage(repo, &worktree, &TakenFiles::default()).unwrap();
             assert!(staged.unsynced);
             let synced = staged.synced.clone();
             (synced, write_tree(repo, &worktree, &mut staged).unwrap())

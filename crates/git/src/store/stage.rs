@@ -34,7 +34,7 @@ use crate::store::lfs;
 use crate::store::lfs::{LfsStore, Pointer};
 use crate::store::openat;
 use crate::store::openat::path_of;
-use crate::store::walk::{Found, Walk};
+use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
 use crate::worktree::brought;
 use crate::worktree::unfinished::{drop_conflicts, require_decided};
 use crate::worktree::worktrees::Worktree;
@@ -89,7 +89,7 @@ struct Conversion {
 
 /// Stages a worktree's files into a copy of its index in memory. Objects are stored, and nothing
 /// else is written.
-pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError> {
+pub(crate) fn stage(repo: &Repo, worktree: &Worktree, taken: &TakenFiles) -> Result<Staged, GitError> {
     worktree.verify_untampered()?;
     let repository = repo.open_git_dir(worktree.admin_dir())?;
     let index_path = worktree.admin_dir().join("index");
@@ -100,7 +100,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     let conflicted = index.has_conflicts();
     require_decided(worktree, &index)?;
     drop_conflicts(&mut index)?;
-    let mut walk = Walk::new(worktree, &repository)?;
+    let mut walk = Walk::new(worktree, &repository, Some(Sorting { rules: &repo.rules, taken }))?;
     require_submodules_unchanged(worktree, &tracked, &walk)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
@@ -424,9 +424,9 @@ mod tests {
         let (Sample { repo, worktree, .. }, path) = (&sample, sample.path());
         let index = File::options().write(true).open(worktree.admin_dir().join("index")).unwrap();
         index.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert!(!stage(repo, worktree).unwrap().changed);
+        assert!(!stage(repo, worktree, &TakenFiles::default()).unwrap().changed);
         fs::write(path.join("b"), "after!\n").unwrap();
-        let staged = stage(repo, worktree).unwrap();
+        let staged = stage(repo, worktree, &TakenFiles::default()).unwrap();
         let id = |name: &str| staged.index.get_path(name.as_ref(), 0).unwrap().id;
         assert!(staged.changed && is_blob(b"before\n", id("a")) && is_blob(b"after!\n", id("b")));
     }

@@ -1,4 +1,4 @@
-//! Finds the files of a worktree that are not in its index: new ones, and ignored ones.
+//! Finds the files of a worktree that are not in its index: new ones, ignored ones, and those that stay out of commits.
 //!
 //! Folders are opened below the worktree's descriptor, and links are never followed. Ignore rules
 //! are applied to each name on the way down, so nothing below an ignored folder is included again,
@@ -9,13 +9,21 @@
 //! and the files beside it are ordinary files. So nothing that an agent cloned or initialised
 //! inside its worktree is lost. The folder of a submodule is not entered: what may be in it is decided in
 //! [`crate::worktree::brought`].
+//!
+//! Caches, build outputs and what looks like a secret are sorted out by the rules of core, which are about new files
+//! alone. A folder that holds a tracked file is never taken for a cache, and a `!` line of an ignore file takes what it
+//! names. Each new file is searched for keys and tokens here, in the process that runs no foreign code.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use git2::Repository;
+use orchestrate_core::WithheldFile;
+use orchestrate_core::git_path::text;
+use orchestrate_core::kept_out::{CommitRules, MAX_SEARCHED_BYTES, Untracked};
 use rustix::fs::{FileType, Stat};
 
 use crate::error::GitError;
@@ -42,6 +50,35 @@ pub(crate) struct Found {
     pub(crate) special: Vec<PathBuf>,
     /// Ignored files and folders, and whether each is a folder; nothing below an ignored folder.
     pub(crate) ignored: Vec<(Vec<u8>, bool)>,
+    /// Caches and build outputs, and nothing below such a folder.
+    pub(crate) scratch: Vec<ScratchPath>,
+    /// New files that look like secrets.
+    pub(crate) withheld: Vec<WithheldFile>,
+}
+
+/// A cache or a build output.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ScratchPath {
+    pub(crate) path: Vec<u8>,
+    pub(crate) is_folder: bool,
+    /// What it is, in words.
+    pub(crate) what: &'static str,
+}
+
+/// Which new files stay out of the walk's list.
+#[derive(Clone, Copy)]
+pub(crate) struct Sorting<'a> {
+    pub(crate) rules: &'a CommitRules,
+    pub(crate) taken: &'a TakenFiles,
+}
+
+/// New files that are taken into a commit although the rules are against it, relative to the worktree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenFiles {
+    /// Files that were written on purpose, whose names are only those of caches and outputs.
+    pub deliberate: BTreeSet<PathBuf>,
+    /// Files that a person has taken, whatever they look like.
+    pub admitted: BTreeSet<PathBuf>,
 }
 
 /// A walk, with the folders whose attributes have been checked.
@@ -49,18 +86,39 @@ pub(crate) struct Walk<'a> {
     worktree: &'a Worktree,
     standard: Standard,
     plain: BTreeSet<Vec<u8>>,
+    /// `None` where every new file is listed.
+    sorting: Option<Sorting<'a>>,
 }
 
-/// A folder to be entered, with the rules of its parent.
-type ToEnter = (Vec<u8>, Option<Rc<Rules>>);
+/// A folder to be entered.
+struct ToEnter {
+    path: Vec<u8>,
+    /// The ignore rules of its parent.
+    above: Option<Rc<Rules>>,
+    /// What it is, if only single files of it are taken.
+    scratch: Option<&'static str>,
+}
+
+/// A folder that is being walked through.
+struct Entered<'f> {
+    opened: &'f OwnedFd,
+    /// The names in it.
+    names: &'f [(Vec<u8>, bool)],
+    /// The same as texts, made when they are asked for.
+    texts: OnceCell<Vec<String>>,
+}
 
 impl<'a> Walk<'a> {
     /// Prepares a walk; `repository` is libgit2 on the worktree's admin directory.
     ///
     /// # Errors
     /// If the rules that apply everywhere cannot be read.
-    pub(crate) fn new(worktree: &'a Worktree, repository: &Repository) -> Result<Self, GitError> {
-        Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new() })
+    pub(crate) fn new(
+        worktree: &'a Worktree,
+        repository: &Repository,
+        sorting: Option<Sorting<'a>>,
+    ) -> Result<Self, GitError> {
+        Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new(), sorting })
     }
 
     /// Returns the rules that apply everywhere.
@@ -71,7 +129,7 @@ impl<'a> Walk<'a> {
     /// Finds the files that are not tracked; `tracked` is the index by path.
     pub(crate) fn untracked<T: Recorded>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
         let mut found = Found::default();
-        let mut open: Vec<ToEnter> = vec![(Vec::new(), None)];
+        let mut open = vec![ToEnter { path: Vec::new(), above: None, scratch: None }];
         while let Some(folder) = open.pop() {
             self.enter(folder, tracked, &mut found, &mut open)?;
         }
@@ -79,17 +137,19 @@ impl<'a> Walk<'a> {
         found.nested.sort();
         found.special.sort();
         found.ignored.sort();
+        found.scratch.sort();
+        found.withheld.sort();
         Ok(found)
     }
 
     fn enter<T: Recorded>(
         &mut self,
-        (folder, above): ToEnter,
+        ToEnter { path, above, scratch }: ToEnter,
         tracked: &BTreeMap<Vec<u8>, T>,
         found: &mut Found,
         open: &mut Vec<ToEnter>,
     ) -> Result<(), GitError> {
-        let folder = folder.as_slice();
+        let folder = path.as_slice();
         let shown = || self.worktree.path().join(path_of(folder));
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(GitError::errno("open", shown()))?;
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
@@ -106,37 +166,99 @@ impl<'a> Walk<'a> {
         }
         let names = openat::list(&opened).map_err(GitError::errno("list", shown()))?;
         let rules = Rules::read(folder, &opened, above, &self.standard)?;
-        for (name, is_folder) in names {
+        let here = Entered { opened: &opened, names: &names, texts: OnceCell::new() };
+        for (name, is_folder) in &names {
+            let is_folder = *is_folder;
             if name == b".git" {
                 if !folder.is_empty() {
                     found.nested.push(path_of(folder));
                 }
                 continue;
             }
-            let path = join(folder, &name);
+            let path = join(folder, name);
             let known = tracked.get(&path);
             if known.is_some_and(|known| !is_folder || known.mode() == GITLINK) {
                 continue;
             }
-            if self.standard.is_ignored(&rules, &path, is_folder)? {
+            let verdict = self.standard.verdict(&rules, &path, is_folder)?;
+            if verdict == Some(true) {
                 found.ignored.push((path, is_folder));
-            } else if is_folder {
-                open.push((path, Some(Rc::clone(&rules))));
+                continue;
+            }
+            let is_asked = verdict.is_none() && !(is_folder && holds_tracked(tracked, &path));
+            let left_out = if is_asked {
+                self.left_out(&here, (name.as_slice(), path.as_slice(), is_folder), scratch)
             } else {
-                self.sort_in(&opened, &name, path, found)?;
+                None
+            };
+            if let Some(what) = left_out.filter(|_| scratch.is_none()) {
+                found.scratch.push(ScratchPath { path: path.clone(), is_folder, what });
+            }
+            match (is_folder, left_out) {
+                (true, Some(_)) if !self.may_take_within(&path) => {}
+                (true, _) => open.push(ToEnter { path, above: Some(Rc::clone(&rules)), scratch: left_out }),
+                (false, Some(_)) => {}
+                (false, None) => self.sort_in(&opened, name, path, found)?,
             }
         }
         Ok(())
     }
 
+    /// Returns what a new file or folder is if it is left out, as such or with the folder that holds it.
+    fn left_out(
+        &self,
+        here: &Entered<'_>,
+        (name, path, is_folder): (&[u8], &[u8], bool),
+        within: Option<&'static str>,
+    ) -> Option<&'static str> {
+        let Sorting { rules, taken } = self.sorting?;
+        let (file, shown) = (path_of(path), text(&path_of(path)));
+        if taken.deliberate.contains(&file) || taken.admitted.contains(&file) {
+            return None;
+        }
+        if within.is_some() {
+            return within.filter(|_| !rules.takes(&shown));
+        }
+        let inside = |entry: &str| {
+            let folder = openat::open_folder(here.opened, name);
+            folder.is_ok_and(|folder| openat::look(folder, entry.as_bytes()).is_ok_and(|found| found.is_some()))
+        };
+        rules.scratch(&Untracked { path: &shown, is_folder, siblings: here.texts(), inside: &inside })
+    }
+
+    /// Reports whether a part of a folder that is left out may be taken nevertheless.
+    fn may_take_within(&self, folder: &[u8]) -> bool {
+        let Some(Sorting { rules, taken }) = self.sorting else { return true };
+        let folder = path_of(folder);
+        let mut files = taken.deliberate.iter().chain(&taken.admitted);
+        rules.may_take_within() || files.any(|file| file.starts_with(&folder))
+    }
+
     fn sort_in(&self, folder: &OwnedFd, name: &[u8], path: Vec<u8>, found: &mut Found) -> Result<(), GitError> {
         let stat = openat::look(folder, name).map_err(GitError::errno("look at", path_of(&path)))?;
         match stat.as_ref().map(openat::kind) {
-            Some(FileType::RegularFile | FileType::Symlink) => found.new.push(path),
+            Some(FileType::RegularFile) => match self.withheld(folder, name, &path) {
+                Some(withheld) => found.withheld.push(withheld),
+                None => found.new.push(path),
+            },
+            Some(FileType::Symlink) => found.new.push(path),
             Some(_) => found.special.push(path_of(&path)),
             None => {}
         }
         Ok(())
+    }
+
+    /// Returns a new file if it looks like a secret. One that cannot be read is judged by its name; storing it fails.
+    fn withheld(&self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Option<WithheldFile> {
+        let Sorting { rules, taken } = self.sorting?;
+        let file = path_of(path);
+        if taken.admitted.contains(&file) {
+            return None;
+        }
+        let start = openat::read_start(folder, name, MAX_SEARCHED_BYTES as u64).unwrap_or_default();
+        let path = text(&file);
+        let reason = rules.secret(&path, &start)?;
+        Some(WithheldFile { path, reason })
     }
 
     /// Checks the attributes files that libgit2 will read for this path: those of its folder and of
@@ -155,6 +277,19 @@ impl<'a> Walk<'a> {
             folder = openat::split(folder).0;
         }
     }
+}
+
+impl Entered<'_> {
+    fn texts(&self) -> &[String] {
+        let texts = || self.names.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
+        self.texts.get_or_init(texts)
+    }
+}
+
+/// Reports whether a folder holds a tracked file, at any depth.
+fn holds_tracked<T>(tracked: &BTreeMap<Vec<u8>, T>, folder: &[u8]) -> bool {
+    let start = join(folder, b"");
+    tracked.range(start.clone()..).next().is_some_and(|(path, _)| path.starts_with(&start))
 }
 
 fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitError> {

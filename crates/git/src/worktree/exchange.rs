@@ -49,7 +49,9 @@ fn lost_file(worktree: &Worktree, changed: &[PathBuf], found: &Found) -> Result<
     let ignored = found.ignored.iter().map(|(path, is_folder)| (openat::path_of(path), *is_folder));
     let nested = found.nested.iter().map(|folder| (folder.join(".git"), true));
     let special = found.special.iter().map(|path| (path.clone(), false));
-    for (unstored, is_folder) in ignored.chain(nested).chain(special) {
+    let scratch = found.scratch.iter().map(|left| (openat::path_of(&left.path), left.is_folder));
+    let withheld = found.withheld.iter().map(|file| (PathBuf::from(&file.path), false));
+    for (unstored, is_folder) in ignored.chain(nested).chain(special).chain(scratch).chain(withheld) {
         for path in changed {
             let replaces = unstored.starts_with(path);
             let is_below = path.starts_with(&unstored) && (!is_folder || exists(worktree, path)?);

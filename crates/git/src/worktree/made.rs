@@ -71,6 +71,7 @@ impl Worktrees<'_> {
         let tracked = self.tracked(worktree)?;
         let found = self.walk(worktree, &tracked)?;
         let is_clean = found.new.is_empty() && found.nested.is_empty() && found.special.is_empty();
+        let is_clean = is_clean && found.scratch.is_empty() && found.withheld.is_empty();
         if !is_clean || !self.repo.store().status(worktree)?.is_empty() {
             return Ok(None);
         }

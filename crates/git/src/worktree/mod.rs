@@ -16,6 +16,7 @@ pub(crate) mod on_files;
 pub(crate) mod private_git_dir;
 pub(crate) mod reconcile;
 pub(crate) mod reset;
+pub(crate) mod rewrite;
 pub(crate) mod shown;
 pub(crate) mod shown_refs;
 pub(crate) mod source_times;

@@ -1,7 +1,7 @@
 //! Resets worktrees to another commit: the verifier's before each check, an agent's for a new attempt.
 //!
 //! Tracked files become the commit's, ignored ones (build caches) stay, and new files that are not
-//! ignored are removed.
+//! ignored are removed. In an agent's worktree, those that stay out of commits stay there, too: no snapshot has them.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ use crate::repo::refs::branch_ref;
 use crate::repo::repository::theirs;
 use crate::repo::retry;
 use crate::store::openat;
-use crate::store::walk::{Found, Walk};
+use crate::store::walk::{Found, Sorting, TakenFiles, Walk};
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
@@ -37,7 +37,9 @@ impl Worktrees<'_> {
             let moved = retry::while_locked(|| retry::while_swept(|| repository.set_head_detached(head)));
             moved.map_err(GitError::library("move HEAD of the verifier"))?;
         }
-        let found = self.remove_strays(worktree)?;
+        // No agent works there, so that a cache or a secret of an earlier tree would only falsify the next check.
+        let found = self.walk_over_all(worktree)?;
+        remove_strays(worktree, &found)?;
         found.nested.iter().try_for_each(|folder| remove_nested(worktree, folder))
     }
 
@@ -62,7 +64,7 @@ impl Worktrees<'_> {
             self.repo.advance(&name, Some(expected), new)?;
         }
         self.fill(worktree, new)?;
-        self.remove_strays(worktree).map(drop)
+        remove_strays(worktree, &self.walk(worktree, &self.tracked(worktree)?)?)
     }
 
     /// Removes new files whose names begin with `prefix`, which a killed process left; no program is run for that.
@@ -90,19 +92,21 @@ impl Worktrees<'_> {
     /// Finds the untracked files of a worktree.
     pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, u32>) -> Result<Found, GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;
-        Walk::new(worktree, &repository)?.untracked(tracked)
+        let sorting = Sorting { rules: &self.repo.rules, taken: &TakenFiles::default() };
+        Walk::new(worktree, &repository, Some(sorting))?.untracked(tracked)
     }
 
-    /// Removes new files that are not ignored, and the folders that this leaves empty. Returns what
-    /// the walk found.
-    fn remove_strays(&self, worktree: &Worktree) -> Result<Found, GitError> {
-        let found = self.walk(worktree, &self.tracked(worktree)?)?;
-        let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
-        for path in found.new.iter().cloned().chain(special) {
-            remove_new_file(worktree, &path)?;
-        }
-        Ok(found)
+    /// Finds the untracked files of a worktree, without regard to what stays out of commits.
+    fn walk_over_all(&self, worktree: &Worktree) -> Result<Found, GitError> {
+        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
+        Walk::new(worktree, &repository, None)?.untracked(&self.tracked(worktree)?)
     }
+}
+
+/// Removes the new files that a walk found, and the folders that this leaves empty.
+fn remove_strays(worktree: &Worktree, found: &Found) -> Result<(), GitError> {
+    let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
+    found.new.iter().cloned().chain(special).try_for_each(|path| remove_new_file(worktree, &path))
 }
 
 /// Removes the `.git` of a nested repository, and the folders that this leaves empty.

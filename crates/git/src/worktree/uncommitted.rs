@@ -1,6 +1,7 @@
 //! Finds what a worktree contains that is in no snapshot and would be lost with the worktree.
 //!
-//! That is ignored files, and the `.git` of nested repositories. A file that is the same in the user's
+//! That is ignored files, what looks like a secret, and the `.git` of nested repositories; caches and build outputs can
+//! be made again. A file that is the same in the user's
 //! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
 //! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. What a
 //! program only caches for its next run is not lost, either. Nothing is stored or changed here.
@@ -56,6 +57,7 @@ impl Worktrees<'_> {
                 uncommitted.push(path_of(&if is_folder { join(&path, b"") } else { path }));
             }
         }
+        uncommitted.extend(found.withheld.iter().map(|file| PathBuf::from(&file.path)));
         uncommitted.extend(found.nested.iter().map(|folder| folder.join(".git/")));
         uncommitted.sort();
         Ok(uncommitted)

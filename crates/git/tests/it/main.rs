@@ -10,6 +10,7 @@ mod configuration;
 mod conflict;
 mod exchange;
 mod include;
+mod kept_out;
 mod land;
 mod lfs;
 mod made;

@@ -72,6 +72,8 @@ fn every_kind_of_change_is_in_the_tree() {
             deleted: ["deleted", "folder/a", "to-folder"].map(PathBuf::from).to_vec(),
             nested_repositories: vec![],
             special_files: vec![PathBuf::from("pipe")],
+            scratch: vec![],
+            withheld: vec![],
             changed: true,
         }
     );

@@ -18,6 +18,7 @@ use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
 use memchr::memchr;
+use orchestrate_core::ReviewMode;
 
 /// The maximum length of a possible key before a colon.
 const MAX_KEY_BYTES: usize = 24;
@@ -66,7 +67,7 @@ pub(crate) struct Attributes {
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) priority: Option<i64>,
     pub(crate) run: Option<String>,
-    pub(crate) review: Option<bool>,
+    pub(crate) review: Option<ReviewMode>,
     pub(crate) parallel: bool,
     pub(crate) labels: Vec<String>,
     /// The keys that were set, a bit for each.
@@ -234,7 +235,7 @@ impl Key {
             Self::Tokens => "a number of tokens, such as 50000 or 50k",
             Self::Turns => "a number of turns, at least 1",
             Self::Timeout => "a duration, such as 30s, 5m or 1h",
-            Self::Review => "`required` or `none`",
+            Self::Review => value::REVIEWS,
             Self::Model => "provider/model",
             _ => "a value",
         }

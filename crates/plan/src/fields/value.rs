@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orchestrate_core::ReviewMode;
 use orchestrate_core::message::MAX_DEADLINE_SECONDS;
 
 use crate::fields::key::Key;
@@ -62,12 +63,15 @@ pub(crate) fn priority(text: &str) -> Option<i64> {
     }
 }
 
-/// Parses whether a review is required.
-pub(crate) fn review(text: &str) -> Option<bool> {
+/// What a review may be, for messages.
+pub(crate) const REVIEWS: &str = "`never`, `deleted-tests`, `risky` or `always`";
+
+/// Parses when a review is required, also by the older words for always and never.
+pub(crate) fn review(text: &str) -> Option<ReviewMode> {
     match text.trim().to_lowercase().as_str() {
-        "required" | "yes" | "true" => Some(true),
-        "none" | "no" | "false" => Some(false),
-        _ => None,
+        "yes" | "true" => Some(ReviewMode::Always),
+        "no" | "false" => Some(ReviewMode::Never),
+        word => ReviewMode::named(word),
     }
 }
 

@@ -104,7 +104,7 @@ impl Draft {
             turns: attributes.turns,
             timeout_ms: attributes.timeout_ms,
             priority: attributes.priority.unwrap_or_default(),
-            review_required: false,
+            review: None,
             verdict: false,
             parallel: attributes.parallel,
             optional: self.optional,

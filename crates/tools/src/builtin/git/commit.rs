@@ -1,6 +1,7 @@
 //! `git_add` and `git_commit`.
 
 use async_trait::async_trait;
+use orchestrate_core::LeftAside;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
 use serde::Deserialize;
@@ -94,6 +95,22 @@ impl Tool for GitCommit {
             let left_out: Vec<String> = commit.left_out.iter().map(|path| shown(path)).collect();
             text.push_str(&format!("\nleft out, since git cannot store it: {}", left_out.join(", ")));
         }
+        text.push_str(&described(&commit.aside));
         Ok(Answer::new(text, data(&commit)))
     }
+}
+
+/// Describes what stays in the worktree on purpose, a line each; empty if nothing does.
+fn described(aside: &LeftAside) -> String {
+    let mut text = String::new();
+    if let Some(scratch) = aside.scratch_in_words() {
+        text.push_str(&format!("\nleft out: {scratch}"));
+    }
+    for file in &aside.withheld {
+        text.push_str(&format!("\nleft out until the user decides: {file}"));
+    }
+    if !aside.boxes.is_empty() {
+        text.push_str("\nthe boxes of the plan are as before: they are ticked when the run's work lands");
+    }
+    text
 }

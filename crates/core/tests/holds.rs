@@ -1,0 +1,123 @@
+//! When a person must approve a task's work before it is merged, by the modes of review and what the work does.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use orchestrate_core::event::VERSION;
+use orchestrate_core::run_state::Hold;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{
+    ComparedWork, Event, LeftAside, Recorded, ReviewMode, RunSettings, RunState, Task, WithheldFile, WorkCompared,
+};
+
+/// What the work of the one task does.
+#[derive(Clone, Copy, PartialEq)]
+enum Work {
+    Plain,
+    Risky,
+    Weakening,
+    WithSecret,
+}
+
+fn settings(review: ReviewMode) -> RunSettings {
+    RunSettings { review, ..RunSettings::default() }
+}
+
+/// Tells of a task whose work is committed and has no check of its own.
+fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunState {
+    let withheld = match work {
+        Work::WithSecret => vec![WithheldFile { path: ".env".to_owned(), reason: "its name".to_owned() }],
+        _ => Vec::new(),
+    };
+    let of = |is: Work, text: &str| if work == is { vec![text.to_owned()] } else { Vec::new() };
+    let compared = ComparedWork {
+        risks: of(Work::Risky, "Cargo.lock is changed"),
+        weakened: of(Work::Weakening, "removes the test `a`"),
+        ..ComparedWork::new("tree".into(), Vec::new())
+    };
+    let (task, left_out) = (Task { id: "T1".into(), review: own, ..Task::default() }, Vec::new());
+    let aside = LeftAside { withheld, ..LeftAside::default() };
+    let events = [
+        Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(settings),
+            base_commit: "base".into(),
+            base_branch: Some("main".to_owned()),
+        },
+        Event::planned(task),
+        Event::TaskReady { task: "T1".into() },
+        Event::AgentSpawned {
+            task: "T1".into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: Some("script/x".to_owned()),
+            branch: "orchestrate/r/T1".to_owned(),
+            base: "base".into(),
+            spec: None,
+            sends: None,
+        },
+        Event::WorktreePrepared { task: "T1".into(), onto: None },
+        Event::SnapshotTaken {
+            task: "T1".into(),
+            number: 1,
+            commit: "work".into(),
+            tree: "tree".into(),
+            on_branch: true,
+            left_out,
+            aside,
+        },
+        Event::WorkCompared(WorkCompared { task: "T1".into(), work: compared }),
+        Event::TaskCommitted {
+            task: "T1".into(),
+            commit: "work".into(),
+            tree: "tree".into(),
+            summary: "done".to_owned(),
+        },
+    ];
+    let told = events.into_iter().zip(1..);
+    let facts: Vec<Recorded> =
+        told.map(|(event, seq)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).collect();
+    RunState::replay(&facts).unwrap().unwrap()
+}
+
+fn is_held(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> bool {
+    let state = committed(settings, own, work);
+    let record = state.task(&"T1".into()).unwrap();
+    assert_eq!(state.needs_review(record), state.next_merge().is_none(), "what is held is no candidate");
+    state.needs_review(record)
+}
+
+#[test]
+fn each_mode_holds_what_the_milder_ones_hold_and_more() {
+    use ReviewMode::{Always, DeletedTests, Never, Risky};
+    let works = [Work::Plain, Work::Risky, Work::Weakening, Work::WithSecret];
+    let table = [
+        (Never, [false, false, false, false]),
+        (DeletedTests, [false, false, true, true]),
+        (Risky, [false, true, true, true]),
+        (Always, [true, true, true, true]),
+    ];
+    for (mode, held) in table {
+        assert_eq!(works.map(|work| is_held(settings(mode), None, work)), held, "{mode:?}");
+        assert_eq!(works.map(|work| is_held(RunSettings::default(), Some(mode), work)), held, "{mode:?} of the task");
+    }
+    let older = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
+    assert!(works.into_iter().all(|work| is_held(older.clone(), None, work)));
+    assert!(is_held(older, Some(Never), Work::Plain), "a task takes nothing from what the user has asked for");
+}
+
+#[test]
+fn a_task_asks_for_less_only_within_what_the_user_allows() {
+    let own = Some(ReviewMode::Never);
+    assert!(!is_held(settings(ReviewMode::Always), own, Work::Weakening), "the plan alone has asked for it");
+    let by_user = RunSettings { least_review: Some(ReviewMode::DeletedTests), ..settings(ReviewMode::Always) };
+    assert!(is_held(by_user.clone(), own, Work::Weakening) && !is_held(by_user, own, Work::Plain));
+}
+
+#[test]
+fn what_holds_work_is_named() {
+    let state = committed(RunSettings::default(), None, Work::WithSecret);
+    let holds = state.holds(state.task(&"T1".into()).unwrap());
+    assert!(matches!(holds.as_slice(), [Hold::Withheld(file)] if file.path == ".env"), "{holds:?}");
+    assert_eq!(holds[0].to_string(), ".env (its name) is new, and is not in the commit");
+}

@@ -429,6 +429,28 @@ mod tests {
     use super::*;
     use crate::keys::named;
 
+    #[test]
+    fn what_a_repository_allows_is_not_taken_for_secrets() {
+        let layer = |source: Source, key: &str, text: &str| {
+            let (mut layer, place) = (Layer::default(), Location::of(source, "x"));
+            layer.take_text(named(key).unwrap(), text, place).unwrap();
+            layer
+        };
+        let layers = [
+            layer(Source::Project, "commit.allow", "build/, .env"),
+            layer(Source::User, "commit.allow", "*.pem"),
+            layer(Source::Project, "commit.leave_out", "*.tmp"),
+            layer(Source::Environment, "commit.leave_out", "*.bak"),
+        ];
+        let list = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
+        let expected = CommitSettings {
+            leave_out: list(&["*.bak", "*.tmp"]),
+            allow: list(&["*.pem"]),
+            allow_scratch: list(&["build/", ".env"]),
+        };
+        assert_eq!(Resolved::of(&layers).commit, expected);
+    }
+
     /// Resolves `source key value` lines and compares the value and the source of one key.
     fn check(lines: &[(Source, &str, &str)], key: &str, expected: &str) {
         let layers: Vec<Layer> = lines

@@ -93,7 +93,8 @@ pub(crate) fn changes_between(
     }
     let loses_most = repo.store().loses_most(from, to)?;
     let weakened = weakened_tests(&versions);
-    Ok(BranchChanges { files: files.into_iter().map(changed_file).collect(), loses_most, secrets, weakened })
+    let files = files.into_iter().map(changed_file).collect();
+    Ok(BranchChanges { files, loses_most, own: None, secrets, weakened })
 }
 
 /// A file before and after a change; `None` if it is not there, or too large to be read.

@@ -19,7 +19,9 @@ impl Started {
             return Err(self.refusal());
         }
         let AdoptedWork { commit, tree, approved, rest, .. } = adopted;
-        self.branch.advance(commit, &[]);
+        // What looks like a secret stays withheld.
+        let aside = self.branch.aside.clone();
+        self.branch.advance(commit, (&[], &aside));
         if let Some(snapshot) = &mut self.branch.snapshot {
             snapshot.tree.clone_from(tree);
         }

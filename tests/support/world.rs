@@ -1,6 +1,8 @@
 //! The starting point of every test: a repository and its user's home, in which runs are started
 //! through the library or the built program.
 
+use std::path::PathBuf;
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Archive, Coordinator, PlanInput, Settings};
 use orchestrate_core::{Report, RunId};
@@ -138,6 +140,19 @@ impl World {
         let resume = async { coordinator.resume(run).await?.wait().await };
         let report = runtime()?.block_on(resume)?;
         Played::of(coordinator, report)
+    }
+
+    /// Creates the worktree of a task again, which goes as soon as its work is merged, and returns its path.
+    pub(crate) fn worktree_again(&self, run: &RunId, task: &str) -> Result<PathBuf, Failed> {
+        let mut repositories = std::fs::read_dir(self.home.state().join("repos"))?;
+        let repository = repositories.next().ok_or_else(|| Failed::from("there is no run"))??.path();
+        let folder = repository.join("runs").join(run.as_str());
+        std::fs::create_dir_all(&folder)?;
+        let path = folder.canonicalize()?.join(task);
+        let (reason, branch) = (format!("orchestrate {run} pid 1"), format!("orchestrate/{run}/{task}"));
+        let place = path.display().to_string();
+        self.repository.git(&["worktree", "add", "--quiet", "--lock", "--reason", &reason, &place, &branch])?;
+        Ok(path)
     }
 
     /// Returns the text of a file on the run's integration branch, without newlines at its end.

@@ -4,6 +4,7 @@
 //! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the
 //! user's files and follow the user's umask.
 
+mod copies;
 mod locked;
 mod place;
 mod plain;
@@ -13,6 +14,7 @@ mod replacement;
 mod temporary;
 mod usage;
 
+pub use copies::{Extent, copy_folder, extent, shares_blocks};
 pub use locked::{LockedFolder, sweep};
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
@@ -20,4 +22,4 @@ pub use private::{FILE as PRIVATE_FILE, create_file, create_folder, open_or_crea
 pub use removal::{remove_folder, remove_folder_below};
 pub use replacement::{replace, replace_by_way_of, sync_folder};
 pub use temporary::TemporaryFolder;
-pub use usage::disk_usage;
+pub use usage::{disk_usage, free_bytes};

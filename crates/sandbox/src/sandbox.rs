@@ -16,7 +16,7 @@ use crate::error::SandboxError;
 use crate::job::{Finished, Job, Network, View};
 use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
-use crate::{drive, fallback, host, probe};
+use crate::{caches, drive, fallback, host, probe};
 
 /// Runs jobs in one tier, within bounds.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Sandbox {
     bounds: Bounds,
     additions: Additions,
     packages: Option<Packages>,
+    /// Where the tools of all jobs keep their caches.
+    caches: Option<PathBuf>,
     /// Why the tier is not the full one, if that was tried.
     why_not_full: Option<String>,
 }
@@ -117,6 +119,7 @@ impl Sandbox {
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
+            caches: None,
             why_not_full: None,
         }
     }
@@ -139,6 +142,13 @@ impl Sandbox {
         Self { packages: Some(Packages::new(folder)), ..self }
     }
 
+    /// Sets the folder, if it exists when a job starts, in which its tools keep their caches. All jobs of the sandbox
+    /// write to it, so it should belong to one worktree.
+    #[must_use]
+    pub fn with_caches(self, folder: PathBuf) -> Self {
+        Self { caches: Some(folder), ..self }
+    }
+
     /// Creates a folder with these files, for jobs that download packages through a proxy; `None` if this sandbox has
     /// no folder of packages. What they download is used by all later jobs, so they must run nothing of an agent's.
     ///
@@ -147,7 +157,8 @@ impl Sandbox {
     pub fn downloads(&self, files: &[(&str, &[u8])]) -> Result<Option<Downloads>, SandboxError> {
         let Some(packages) = &self.packages else { return Ok(None) };
         let folder = packages.new_folder(files).map_err(SandboxError::io("create a folder for packages"))?;
-        let sandbox = Self { packages: Some(packages.taking_downloads()), ..self.clone() };
+        // An agent writes to the caches of its own commands.
+        let sandbox = Self { packages: Some(packages.taking_downloads()), caches: None, ..self.clone() };
         Ok(Some(Downloads { sandbox, folder }))
     }
 
@@ -179,6 +190,10 @@ impl Sandbox {
         view.optional.extend_from_slice(&self.additions.read_only);
         for (name, value) in &self.additions.env {
             job.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        // Without a sandbox, tools find those of the user.
+        if let Some(caches) = self.caches.as_ref().filter(|_| self.confinement() != Confinement::Unconfined) {
+            caches::show(caches, &mut job)?;
         }
         if let Some(packages) = &self.packages {
             packages.show(&mut job)?;

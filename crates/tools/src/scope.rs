@@ -156,8 +156,8 @@ impl CallLimits {
         const MIB: u64 = 1 << 20;
         // Enough for the build or the test suite of a real project.
         const MAX_COMMAND_SECONDS: u64 = 600;
-        // The reference's figure for a command that requests no other.
-        const COMMAND_SECONDS: u64 = 60;
+        // For a command that requests no other: enough for a first build of most projects.
+        const COMMAND_SECONDS: u64 = 120;
         // The whole history of most projects, of which a pull brings only what is new.
         const FETCHED_BYTES: u64 = 1 << 30;
         // A slow server, but none that never ends.

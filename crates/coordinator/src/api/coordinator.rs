@@ -29,6 +29,7 @@ use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::setup;
+use crate::run::admitted::Admitted;
 use crate::run::approver::Approver;
 use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
 use crate::run::context::RunContext;
@@ -502,6 +503,7 @@ impl Coordinator {
                 layout: self.layout.clone(),
                 identities: self.identities()?,
                 set_up: tokio::sync::Mutex::default(),
+                warm: tokio::sync::Mutex::default(),
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
@@ -515,6 +517,7 @@ impl Coordinator {
             prompts,
             skills,
             retries: Retries::default(),
+            admitted: Admitted::default(),
             cancel,
             journal,
         })

@@ -1,11 +1,13 @@
 //! Merges tasks into the integration branch: one step at a time, each verified before the branch moves.
 
 pub(crate) mod base;
+pub(crate) mod base_outputs;
 pub(crate) mod base_setup;
 pub(crate) mod checks;
 pub(crate) mod exact_tree;
 pub(crate) mod green;
 pub(crate) mod integration_branch;
+pub(crate) mod prepare;
 pub(crate) mod project_setup;
 mod return_to_agent;
 pub(crate) mod setup;
@@ -13,3 +15,4 @@ pub(crate) mod setup_files;
 pub(crate) mod step;
 mod target_branch;
 pub(crate) mod verifier;
+pub(crate) mod warm;

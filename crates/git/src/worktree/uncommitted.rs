@@ -2,7 +2,8 @@
 //!
 //! That is ignored files, and the `.git` of nested repositories. A file that is the same in the user's
 //! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
-//! worktree. Nothing is stored or changed here.
+//! worktree. Nor is what was brought from the base, which the project's setup and its check make again. Nothing is
+//! stored or changed here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -42,9 +43,9 @@ impl Worktrees<'_> {
         let relocation = Relocation::new(self.repo.workdir(), worktree.path());
         let search = Search { worktree, checkout, relocation, tracked: self.tracked(worktree)? };
         let found = self.walk(worktree, &search.tracked)?;
-        let mut uncommitted = Vec::new();
+        let (mut uncommitted, brought) = (Vec::new(), self.brought_to(worktree)?);
         for (path, is_folder) in found.ignored {
-            if search.is_only_here((path.clone(), is_folder))? {
+            if !brought.contains(&path) && search.is_only_here((path.clone(), is_folder))? {
                 uncommitted.push(path_of(&if is_folder { join(&path, b"") } else { path }));
             }
         }

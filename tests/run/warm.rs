@@ -7,6 +7,7 @@ use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
 use orchestrate_core::settings::WarmLimit;
+use orchestrate_sandbox::Confinement;
 
 use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime};
 
@@ -18,9 +19,11 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("warm::what_the_bases_check_left_is_in_each_new_worktree", in_each_worktree),
         case("warm::what_one_agent_writes_reaches_no_other", reaches_no_other),
+        case("warm::a_first_build_compiles_only_what_has_changed", only_what_has_changed).in_tier(Confinement::Full),
         case("warm::outputs_over_the_limit_are_left_out_by_name", over_the_limit),
         case("warm::what_a_failed_check_of_the_base_left_is_gone", failed_check),
         case("warm::a_resumed_run_starts_with_the_same_outputs", resumed),
+        case("warm::a_run_on_landed_work_starts_with_the_outputs_of_the_one_before", after_landing),
         case("warm::caches_of_the_home_are_seeded_by_the_base_alone", caches),
         case("warm::the_worktree_of_merged_work_goes_at_once", goes_at_once),
         case("warm::a_worktree_with_files_of_its_own_stays", stays),
@@ -66,6 +69,40 @@ fn in_each_worktree() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     for file in ["T1.txt", "T2.txt"] {
         same(&world.merged(&played.report, file)?, "1000 2\nbuilt")?;
+    }
+    Ok(())
+}
+
+/// The first task changes nothing that is compiled, the second one a package on which nothing depends.
+fn only_what_has_changed() -> Outcome {
+    let world = world("target/\n")?;
+    let package = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    let files = [
+        ("Cargo.toml", format!("{}[dependencies]\nlower = {{ path = \"lower\" }}\n", package("upper"))),
+        (
+            "src/lib.rs",
+            "pub fn two() -> u32 { 2 * lower::one() }\n#[test]\nfn holds() { assert_eq!(two(), 2) }\n".into(),
+        ),
+        ("lower/Cargo.toml", package("lower")),
+        ("lower/src/lib.rs", "pub fn one() -> u32 { 1 }\n".to_owned()),
+    ];
+    for (name, text) in files {
+        world.repository.write(name, &text)?;
+    }
+    let locked = "version = 3\n\n[[package]]\nname = \"lower\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"upper\"\n\
+                  version = \"0.1.0\"\ndependencies = [\n \"lower\",\n]\n";
+    world.repository.write("Cargo.lock", locked)?;
+    world.repository.commit_all("Two packages")?;
+    let plan = "- [ ] T1 look (run: cargo test --offline 2> T1.txt)\n\
+                - [ ] T2 change (run: echo 'pub fn new() {}' >> src/lib.rs; cargo test --offline 2> T2.txt)\n\
+                - [ ] T3 change (run: echo 'pub fn new() {}' >> lower/src/lib.rs; cargo test --offline 2> T3.txt)\n";
+    let played = play(&world, plan, "cargo test --offline")?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    for (file, expected) in [("T1.txt", ""), ("T2.txt", "upper"), ("T3.txt", "lower upper")] {
+        let text = world.merged(&played.report, file)?;
+        let compiled = text.lines().filter_map(|line| line.trim_start().strip_prefix("Compiling "));
+        let names: Vec<&str> = compiled.filter_map(|line| line.split(' ').next()).collect();
+        same(&names.join(" "), expected)?;
     }
     Ok(())
 }
@@ -127,6 +164,33 @@ fn resumed() -> Outcome {
     let again = world.resume(&run, &Script::default(), |_| {})?;
     again.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
     same(&std::fs::read_to_string(path.join("target/log"))?, "built\n")
+}
+
+/// The base of the second run passed when it was merged, so it is not checked again. Files that have changed since the
+/// outputs were made are newer than these.
+fn after_landing() -> Outcome {
+    let world = world("target/\nplan.md\n")?;
+    world.repository.write("old.txt", "1\n")?;
+    world.repository.write("changed.txt", "1\n")?;
+    world.repository.commit_all("Files")?;
+    let verify = "mkdir -p target; echo built >> target/log";
+    let plan = |text: &str| world.write("plan.md", text);
+    plan("- [ ] T1 change (run: echo 2 > changed.txt)\n")?;
+    world.types(&["run", &world.file("plan.md"), "--verify", verify], 0)?;
+    world.types(&["land"], 0)?;
+    let look = "cp target/log seen.txt; test old.txt -ot target/log; test changed.txt -nt target/log";
+    plan(&format!("- [ ] T2 look (run: {look})\n"))?;
+    world.types(&["run", &world.file("plan.md"), "--verify", verify], 0)?;
+    world.types(&["land"], 0)?;
+    same(&world.repository.read("seen.txt")?, "built\n")?;
+    // What is cleaned is not there any more.
+    world.types(&["clean", "--ignored"], 0)?;
+    let runs = world.archive()?.store().runs()?;
+    for run in runs {
+        world.types(&["clean", run.run_id.as_str(), "--ignored"], 0)?;
+    }
+    plan("- [ ] T3 look (run: test ! -e target && touch three.txt)\n")?;
+    world.types(&["run", &world.file("plan.md"), "--verify", verify], 0).map(drop)
 }
 
 /// Go's and uv's caches are there. The next run does not check its base, and begins with the same.

@@ -159,12 +159,13 @@ impl Archive {
         }
         if remove && cleaned.kept.is_empty() {
             // New worktrees of the run can only be made for a landing, which builds anew.
-            let path = self.layout.source_times(run);
-            match std::fs::remove_file(&path) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(CoordinatorError::Io { path, source });
+            for path in [self.layout.source_times(run), self.layout.adopted_outputs(run)] {
+                match std::fs::remove_file(&path) {
+                    Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(CoordinatorError::Io { path, source });
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         }
         Ok(())

@@ -126,6 +126,13 @@ impl BaseSetup {
     }
 }
 
+/// Returns the topmost files and folders that a setup has made in a worktree and that can be brought to others; none
+/// if none has passed there.
+pub(crate) fn made_by_setup(worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+    let note = note(worktree)?;
+    Ok(note.and_then(|note| note.made).unwrap_or_default())
+}
+
 /// Returns the worktree of the setup with its note, if it has passed in it and no check was cut off there.
 fn finished(repo: &Repo, path: &Path) -> Result<Option<(Worktree, Note)>, GitError> {
     let worktree = match repo.worktrees().open(path) {
@@ -135,10 +142,15 @@ fn finished(repo: &Repo, path: &Path) -> Result<Option<(Worktree, Note)>, GitErr
     if is_being_checked(&worktree) {
         return Ok(None);
     }
+    Ok(note(&worktree)?.map(|note| (worktree, note)))
+}
+
+/// Reads the note of a worktree in which a setup has passed.
+fn note(worktree: &Worktree) -> Result<Option<Note>, GitError> {
     let path = worktree.admin_dir().join(DONE);
     match std::fs::read(&path) {
         // An older version has written other notes: the setup runs again.
-        Ok(text) => Ok(serde_json::from_slice(&text).ok().map(|note| (worktree, note))),
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(GitError::Io { doing: "read", path, source }),
     }

@@ -1,11 +1,12 @@
 //! Checks the exact tree of a commit: of a merge in the run's verifier, and of the base where its outputs are kept.
 
-use orchestrate_core::Oid;
+use orchestrate_core::{BlobId, Oid};
 use orchestrate_git::{Repo, Worktree};
 
 use crate::error::CoordinatorError;
 use crate::merge::base_outputs::Warm;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
+use crate::merge::green;
 use crate::merge::green::CheckedTree;
 use crate::merge::prepare::prepare;
 use crate::merge::project_setup::Preparation;
@@ -43,6 +44,8 @@ pub(crate) async fn check(
     let remembered = remembered(context, of.tree.clone(), command).await?;
     let state = context.state();
     let preparation = Preparation::of(&state);
+    // Also before the check, for the same reason.
+    let conditions = conditions(context, command).await?;
     let place = match state.base_check() {
         Some(_) if of.commit == state.base => warm::place(&context.host, &preparation, shutdown).await?,
         _ => Place::Verifier,
@@ -55,7 +58,7 @@ pub(crate) async fn check(
         Place::Own(worktree) => {
             let result = check_in(context, &worktree, command, shutdown).await?;
             if result.passed {
-                let warm = warm::passed(&context.host, &preparation, worktree).await?;
+                let warm = warm::passed(&context.host, &preparation, worktree, conditions).await?;
                 tell(context, &warm);
             }
             Checked { command: command.to_owned(), result }
@@ -118,6 +121,12 @@ fn tell(context: &RunContext, warm: &Warm) {
     } else {
         tracing::info!("{told}");
     }
+}
+
+/// Returns a digest of what decides, beside the tree, what this check leaves.
+pub(crate) async fn conditions(context: &RunContext, command: &str) -> Result<BlobId, CoordinatorError> {
+    let (state, sandbox, command) = (context.state(), context.host.sandbox.clone(), command.to_owned());
+    context.git(move |repo| green::conditions(repo, &sandbox, &state.settings, &command)).await
 }
 
 /// Returns the entry of a tree for this check among those that have passed.

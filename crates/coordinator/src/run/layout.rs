@@ -106,6 +106,16 @@ impl Layout {
         self.root.join("source-times").join(run.as_str())
     }
 
+    /// Returns the file that names the newest run whose base has outputs.
+    pub(crate) fn newest_outputs(&self) -> PathBuf {
+        self.root.join("outputs")
+    }
+
+    /// Returns the file that names the run whose base's outputs another run has adopted.
+    pub(crate) fn adopted_outputs(&self, run: &RunId) -> PathBuf {
+        self.root.join("adopted-outputs").join(run.as_str())
+    }
+
     /// Returns the folder of the caches that tools keep for each worktree of a run.
     pub(crate) fn caches(&self, run: &RunId) -> PathBuf {
         self.run(run).join(CACHES)

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use orchestrate_core::git_path::shown_path;
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::store::openat;
@@ -149,6 +150,27 @@ impl Worktrees<'_> {
         write_note(to, NOTE, BEGUN)?;
         Copying::new(&made, contents, from, to).all()?;
         write_note(to, NOTE, &done(&made))
+    }
+
+    /// Removes outputs of which only a part could be brought to a worktree.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn drop_outputs(&self, outputs: &Outputs, to: &Worktree) -> Result<(), GitError> {
+        if read_note(to, NOTE)? != BEGUN {
+            return Ok(());
+        }
+        let tracked = self.tracked(to)?;
+        for (path, _) in outputs.made.tops.iter().filter(|(path, _)| !touches(&tracked, path)) {
+            let failed = || GitError::errno("remove", to.path().join(path_of(path)));
+            let (folder, name) = openat::split(path);
+            let removed = openat::open_folder(to.root(), folder).and_then(|folder| openat::remove_folder(folder, name));
+            match removed {
+                Err(Errno::NOENT) => {}
+                removed => removed.map_err(failed())?,
+            }
+        }
+        write_note(to, NOTE, DONE)
     }
 
     /// Returns the topmost files and folders that were brought to a worktree, which can be made again.

@@ -1,8 +1,8 @@
 //! Spawns two agents from a program, sends a message to one of them, and merges the work of both.
 //!
 //! It needs no key: the replies are scripted, and everything else is the real engine. Type
-//! `cargo run --example spawn_children`. To use a real model, leave [`Settings::model`] out and name one in
-//! `settings.run.model`.
+//! `cargo run --example spawn_children`. To use a real model, begin with [`Settings::from_env`], which has your keys,
+//! leave [`Settings::model`] out, and name a model in `ORCHESTRATE_MODEL` or `settings.run.model`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 #![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
 

@@ -4,10 +4,12 @@
 //! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
 
 mod audit;
+mod by_hand;
 mod json;
 mod later;
 mod message;
 mod permissions;
+mod removal;
 mod tool;
 mod tools;
 
@@ -20,10 +22,12 @@ use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_settings::{Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
+pub(crate) use self::by_hand::{AdoptArgs, OpenArgs};
 pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
 use self::later::Later;
 pub(crate) use self::message::MessageArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
+pub(crate) use self::removal::{CleanArgs, DiscardArgs};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
 
@@ -63,10 +67,14 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Show every branch: state, checks, size, risk, cost, and files that several change; or one task with its diff
     Review(ReviewArgs),
-    /// Show the changes on a task's branch
+    /// Show the changes of a whole result, or on a task's branch
     Diff(DiffArgs),
     /// Approve a task's work, or a tool call that waits for your decision
     Approve(ApproveArgs),
+    /// Take what you have changed in a task's worktree and on its branch as its work; it is checked again
+    Adopt(AdoptArgs),
+    /// Start your shell, or your editor, in a task's worktree
+    Open(OpenArgs),
     /// Return a task's work to its agent, or deny a tool call that waits for your decision
     Reject(RejectArgs),
     /// Retry a task that did not succeed
@@ -81,6 +89,8 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Remove agents' worktrees whose files are stored elsewhere, or what is left of runs that have landed
     Clean(CleanArgs),
+    /// Remove all of a run, its work included, after saying what would be lost
+    Discard(DiscardArgs),
     /// List the saved states of a run's work (snapshots), and restore one as a branch
     Recover(RecoverArgs),
     /// Send a message to agents, or answer the question of one
@@ -107,6 +117,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
+    /// Set what the project's files suggest and consent to it, without a question; a `.env` stays out
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Replace an existing configuration file
     #[arg(long)]
     pub(crate) force: bool,
@@ -189,6 +202,9 @@ pub(crate) struct SettingsArgs {
     /// Do not require that `--verify` passes on the commit that the run starts from before any agent starts
     #[arg(long)]
     no_verify_base: bool,
+    /// How often a check that fails is tried again on the very same files before an agent has to mend its work
+    #[arg(long, value_name = "N")]
+    verify_retries: Option<String>,
     /// What happens to finished branches: auto (merged), review (merged once you approve) or none (they stay branches)
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
@@ -341,8 +357,9 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The task's id, or a unique prefix of it
-    pub(crate) task: String,
+    /// A task, or a run for its whole result [default: the result of the latest run]
+    #[arg(value_name = "TASK|RUN")]
+    pub(crate) what: Option<String>,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
@@ -361,6 +378,12 @@ pub(crate) struct ApproveArgs {
     /// The hash shown with the call; without it, the call is shown on the terminal and you are asked
     #[arg(long)]
     pub(crate) hash: Option<String>,
+    /// Approve only these files and folders of a task's work; the rest returns to its agent once they are merged
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["tree", "hash"])]
+    pub(crate) only: Vec<String>,
+    /// The message for the agent, to which the rest returns
+    #[arg(long, short, value_name = "TEXT", value_parser = words, requires = "only")]
+    pub(crate) message: Option<String>,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
@@ -451,23 +474,6 @@ pub(crate) struct LandArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CleanArgs {
-    #[command(flatten)]
-    pub(crate) which: WhichRun,
-    /// Only list what would be removed
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Also remove files that git ignores (build output, but possibly the only copy of a file)
-    #[arg(long)]
-    pub(crate) ignored: bool,
-    /// Remove branches, worktrees and saved states of landed runs, except the newest `clean.keep_runs` runs
-    #[arg(long, conflicts_with = "run")]
-    pub(crate) landed: bool,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
@@ -555,6 +561,9 @@ pub(crate) enum ConfigCommand {
         /// Consent to all listed commands
         #[arg(long)]
         yes: bool,
+        /// Consent to models of this provider where a plan, a role or the project chooses them
+        #[arg(long, value_name = "NAME", conflicts_with_all = ["yes", "json"])]
+        provider: Option<String>,
         #[command(flatten)]
         json: JsonArgs,
     },
@@ -581,6 +590,7 @@ impl SettingsArgs {
             ("budget_tokens", &self.budget_tokens),
             ("budget_usd", &self.budget_usd),
             ("verify", &self.verify),
+            ("verify_retries", &self.verify_retries),
             ("merge", &self.merge),
             ("base", &self.base),
             ("timeout", &self.timeout),

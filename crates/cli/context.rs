@@ -2,10 +2,12 @@
 //!
 //! The environment is read only here, once, and is passed on as a value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use orchestrate_coordinator::{Archive, Moved, Project, Settings, redactor_of, settings_of};
+use orchestrate_coordinator::{
+    Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of, setup_hosts,
+};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
@@ -149,13 +151,11 @@ impl Context {
         let mut commands = loaded.commands.clone();
         for command in &mut commands {
             let Some(network) = &mut command.network else { continue };
-            let (project, base) = (self.project()?, loaded.resolved.text("base"));
-            let patterns = project.include_patterns()?;
+            let patterns = self.project()?.include_patterns()?;
             if !patterns.is_empty() {
                 network.sees.push(format!("your files that .worktreeinclude names: {}", patterns.join(", ")));
             }
-            let files = project.setup_files(base.as_deref(), &command.command)?;
-            network.files = files.into_iter().map(|(path, id)| (path, id.to_string())).collect();
+            network.hosts = setup_hosts(&loaded.run.setup_hosts).named();
         }
         Ok(commands)
     }
@@ -207,6 +207,59 @@ impl Context {
         }
         Ok(())
     }
+}
+
+impl Context {
+    /// Requires the user's consent to every provider that a plan, a role or the project chooses, and asks for it if
+    /// possible. Returns the names of all providers that the run may use.
+    pub(crate) fn require_vendors(&self, vendors: &Vendors) -> Result<BTreeSet<String>, CommandError> {
+        let mut allowed = vendors.allowed.clone();
+        if vendors.unasked.is_empty() {
+            return Ok(allowed);
+        }
+        let mut consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        for unasked in &vendors.unasked {
+            let consent = self.provider_consent(&unasked.vendor, &unasked.place);
+            if !consents.covers(&consent) {
+                if !self.terminal.can_ask || !confirms(unasked)? {
+                    return Err(vendor_refusal(unasked));
+                }
+                consents.give(consent).map_err(|error| of_consents(&error))?;
+            }
+            allowed.insert(unasked.vendor.provider.clone());
+        }
+        Ok(allowed)
+    }
+
+    /// Returns the consent to a provider in the repository around the directory that the program was started in.
+    pub(crate) fn provider_consent(&self, vendor: &Vendor, place: &str) -> ProjectCommand {
+        let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
+        let project = root.canonicalize().unwrap_or(root);
+        ProjectCommand::of_provider(project, &vendor.provider, &vendor.endpoint, place)
+    }
+}
+
+/// Shows a provider that others have chosen, and asks for the user's consent.
+fn confirms(unasked: &UnaskedVendor) -> Result<bool, CommandError> {
+    let UnaskedVendor { vendor, model, place } = unasked;
+    let whole = format!(
+        "{place} chooses {model}: {} would get this repository's code, at {}, and be paid with your key\n",
+        vendor.provider, vendor.endpoint
+    );
+    let question = format!("Allow {} in this repository from now on? [y/N] ", vendor.provider);
+    Ok(parked_call::show(&whole)? && output::confirm(&question))
+}
+
+fn vendor_refusal(unasked: &UnaskedVendor) -> CommandError {
+    let UnaskedVendor { vendor, model, place } = unasked;
+    let message = format!(
+        "{place} chooses {model}, but you have not allowed the provider `{}` (at {}), which would get this \
+         repository's code; nothing was run",
+        vendor.provider, vendor.endpoint
+    );
+    CommandError::new(ErrorKind::Usage, message)
+        .hint(format!("`orchestrate config trust --provider {}` allows it in this repository", vendor.provider))
+        .hint("`--model` or `model` in your own configuration chooses another one for tasks that name none")
 }
 
 /// What the user approves or rejects.

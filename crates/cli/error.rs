@@ -296,6 +296,10 @@ impl From<CoordinatorError> for CommandError {
         let message = format!("failed to {error}");
         let said = if error.is_disk_full() {
             CommandError::new(ErrorKind::Failed, message).hint("free some space; recorded work is kept")
+        } else if matches!(error, CoordinatorError::ReadOnlyRepository { .. }) {
+            CommandError::new(ErrorKind::Failed, message)
+                .hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
+                .hint("recorded work is kept: `orchestrate resume` continues a run that had begun")
         } else if error.is_read_only() {
             CommandError::usage(message).hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
         } else if error.is_defect() {

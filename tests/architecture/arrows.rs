@@ -87,8 +87,9 @@ const WALLS: [Wall; 15] = [
     Wall {
         package: "orchestrate-git",
         ours: &["orchestrate-core", "orchestrate-files", "orchestrate-sandbox"],
-        // memchr finds a path in hundreds of megabytes; other libraries compile it already.
-        others: &["git2", "memchr", "tempfile"],
+        // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; other libraries compile
+        // both already.
+        others: &["git2", "memchr", "sha2", "tempfile"],
     },
     Wall {
         package: "orchestrate-model",
@@ -118,9 +119,9 @@ const WALLS: [Wall; 15] = [
     Wall {
         package: "orchestrate-sandbox",
         ours: &["orchestrate-files"],
-        // libc provides the numbers of system calls that rustix does not wrap; tokio is for the
-        // async API, behind a feature.
-        others: &["landlock", "libc", "seccompiler", "tempfile", "tokio"],
+        // anstream, which clap compiles already, takes colours out of outputs. libc provides the numbers of system
+        // calls that rustix does not wrap; tokio is for the async API, behind a feature.
+        others: &["anstream", "landlock", "libc", "seccompiler", "tempfile", "tokio"],
     },
     Wall {
         package: "orchestrate-tools",
@@ -128,6 +129,9 @@ const WALLS: [Wall; 15] = [
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
+            // Reads the edition of a Rust package as cargo does, without a process; over toml and serde, which others
+            // compile already, it takes 2 seconds.
+            "cargo_toml",
             // Guesses a file's encoding; encoding_rs, which grep-searcher uses as well, reads it.
             "chardetng",
             "encoding_rs",

@@ -19,6 +19,11 @@ pub(super) fn cases() -> Vec<Case> {
         sandboxed("bad_input::a_read_only_state_is_refused", a_read_only_state_is_refused).needs(Need::MOUNTS),
         sandboxed("bad_input::a_read_only_repository_is_refused", a_read_only_repository_is_refused)
             .needs(Need::MOUNTS),
+        sandboxed(
+            "bad_input::a_repository_that_becomes_read_only_parks_the_run",
+            a_repository_that_becomes_read_only_parks_the_run,
+        )
+        .needs(Need::MOUNTS),
         sandboxed("bad_input::a_trash_that_cannot_be_deleted_is_told", a_trash_that_cannot_be_deleted_is_told)
             .needs(Need::MOUNTS),
         sandboxed("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
@@ -169,6 +174,23 @@ fn a_read_only_repository_is_refused() -> Outcome {
     // The control: the same plan runs in the same copy once that can be written.
     require_words(&ran.stdout, &["first 2\n", "second 2\n", "third 0\n"])?;
     require_words(&ran.stderr, &["Read-only file system", "make it writable, or work in a writable clone"])
+}
+
+/// The repository becomes read-only while a command runs: no task fails for that, and the run goes on afterwards.
+fn a_repository_that_becomes_read_only_parks_the_run() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write(".gitignore", "*.log\n")?;
+    world.repository.commit_all("Ignore logs")?;
+    let command = "touch begun.log; until test -e go.log; do :; done; touch one.txt";
+    world.write("plan.md", &format!("- [ ] T1 one (run: {command})\n"))?;
+    let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy; cd $state/copy
+        export XDG_STATE_HOME=$state/own; $1 run $2 & run=$!
+        until begun=$(find $state/own -name begun.log) && test -n \"$begun\"; do :; done
+        mount -o remount,ro none $state/copy; touch $(dirname $begun)/go.log; wait $run; echo first $?
+        mount -o remount,rw none $state/copy; $1 status; $1 resume; echo second $?";
+    let ran = on_a_file_system(&world, "size=64m", script)?.exits(0)?;
+    require_words(&ran.stdout, &["first 1\n", "T1    ready", "second 0\n"])?;
+    require_words(&ran.stderr, &["the repository is read-only", "`orchestrate resume` continues"])
 }
 
 fn a_trash_that_cannot_be_deleted_is_told() -> Outcome {

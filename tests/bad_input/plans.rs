@@ -88,6 +88,7 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
     // A program of a repository, which no command sees though the user's search path has it, is missing, too.
     let path = with_program(&world.home, "of-the-user", "true")?;
     std::fs::create_dir(world.home.path().join("programs/.git"))?;
+    std::fs::write(world.home.path().join("programs/.git/HEAD"), "ref: refs/heads/main\n")?;
     let text = "---\nverify: no-such-program\n---\n- [ ] T1 Write it (verify: of-the-user --all && true)\n\
                 - [ ] T2 Make it (run: touch made) (verify: test -e made)\n- [x] T3 Done (verify: long-gone)\n";
     world.write("plan.md", text)?;

@@ -2,7 +2,7 @@
 //!
 //! A scripted model carries out three tasks, two of which first plant a bug that the project's own tests have to find:
 //! one in a task's worktree, one in the merged tree. A check that tests the checkout instead stays green, and so
-//! fails the case. The short form makes small projects of each shape ([`shapes`]). `ORCHESTRATE_FIELD=all` adds public
+//! fails the case. Most public projects are set up by `init --yes` alone. The short form makes small projects of each shape ([`shapes`]). `ORCHESTRATE_FIELD=all` adds public
 //! ones ([`public`]), which need the network and the tools of their languages.
 
 mod public;
@@ -30,8 +30,10 @@ struct Project {
     needs: &'static [Need],
     /// Writes the files to be committed, and what the user's own setup makes beside them.
     lay_out: fn(&World) -> Outcome,
-    /// The command that runs the project's own tests.
+    /// The command that runs the project's own tests: `init` finds it itself if it is used.
     verify: &'static str,
+    /// What `init --yes` says besides the check; `None` if the check is typed for the run instead.
+    init: Option<&'static [&'static str]>,
     /// What is planted in the merged tree, and in a task's worktree.
     bugs: [Bug; 2],
 }
@@ -66,11 +68,20 @@ fn follow(project: &Project, tier: Confinement) -> Outcome {
     let repository = &world.repository;
     (project.lay_out)(&world)?;
     repository.commit_all("Start")?;
+    let mut session = Session::new(&world.home, repository.path(), tier)?.with_programs(PROGRAMS);
+    let check = match project.init {
+        Some(words) => {
+            let said = session.types("orchestrate init --yes")?;
+            require_words(&said, words)?;
+            require_words(&said, &[project.verify])?;
+            String::new()
+        }
+        None => format!(" --verify {:?}", project.verify),
+    };
     let start = repository.fingerprint()?;
 
     let (plan, script) = (world.write("plan.md", &plan(project))?, world.script(&script(project))?);
-    let mut session = Session::new(&world.home, repository.path(), tier)?.with_programs(PROGRAMS);
-    let run = session.types(&format!("orchestrate run {plan} --model {script} --verify {:?}", project.verify))?;
+    let run = session.types(&format!("orchestrate run {plan} --model {script}{check}"))?;
     require_words(&run, &[&format!("sandbox tier: {tier}"), "succeeded in"])?;
     for step in ["T2: check of the merged tree FAILED", "T2: returned", "T3: check FAILED", "T3: returned"] {
         require_words(&run, &[step])?;

@@ -17,6 +17,15 @@ const PIP: Need = Need::new("python3 with pip", "apt install python3-pip python3
     Need::starts("python3", &["-c", "import ensurepip, pip, venv"])
 });
 const CMAKE: Need = Need::new("cmake", "apt install cmake", || Need::starts("ctest", &["--version"]));
+/// Maven with the plugins that test a project, of which Debian has a repository, and Debian's sources.
+const JAVA: Need = Need::new(
+    "maven with Debian's repository of packages",
+    "apt install maven libmaven-compiler-plugin-java libmaven-resources-plugin-java libsurefire-java junit4",
+    || {
+        let plugins = "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin";
+        Need::starts("mvn", &["--version"]) && std::path::Path::new(plugins).exists()
+    },
+);
 const GO: Need = Need::new("go", "apt install golang-go", || Need::starts("go", &["version"]));
 
 pub(super) fn projects() -> Vec<Project> {
@@ -26,7 +35,8 @@ pub(super) fn projects() -> Vec<Project> {
             name: "public_crates_in_a_workspace",
             needs: &[],
             lay_out: |world| set_up(world, include_str!("public/cargo.sh")),
-            verify: "cargo test --offline --workspace --quiet",
+            verify: "cargo test --workspace",
+            init: Some(&["found cargo (Cargo.lock)"]),
             bugs: [
                 changed("packages/heck/src/snake.rs", "|f| write!(f, \"_\")", "|f| write!(f, \"+\")", "snake::tests"),
                 changed("packages/strsim/src/lib.rs", "return Ok(count),", "return Ok(count + 1),", "hamming"),
@@ -36,7 +46,8 @@ pub(super) fn projects() -> Vec<Project> {
             name: "a_public_python_project_installed_as_editable",
             needs: &[PIP],
             lay_out: |world| set_up(world, include_str!("public/python.sh")),
-            verify: ".venv/bin/python -B -m unittest discover -s tests -t .",
+            verify: ".venv/bin/python -m unittest discover -s tests -t .",
+            init: Some(&["found pip (pyproject.toml)", ".venv/"]),
             bugs: [
                 changed(
                     "idna/core.py",
@@ -52,6 +63,7 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[Need::NPM],
             lay_out: |world| set_up(world, include_str!("public/npm.sh")),
             verify: "node node_modules/tape/bin/tape packages/*/test/*.js",
+            init: None,
             bugs: [
                 changed(
                     MINIMIST,
@@ -63,11 +75,22 @@ pub(super) fn projects() -> Vec<Project> {
             ],
         },
         Project {
-            name: "a_public_pnpm_workspace",
+            name: "a_public_file_server_of_npm",
+            needs: &[Need::NPM],
+            lay_out: |world| set_up(world, include_str!("public/send.sh")),
+            verify: "npm test",
+            init: Some(&["found npm (package-lock.json)", "npm ci"]),
+            bugs: [
+                changed("lib/containsDotFile.js", "parts[i][0] === '.'", "parts[i][0] === '_'", "containsDotFile"),
+                changed("lib/isUtf8MimeType.js", "'text/') === 0", "'text/') === 1", "isUtf8MimeType"),
+            ],
+        },
+        Project {
+            name: "a_public_pnpm_workspace_with_a_pinned_version",
             needs: &[Need::NPM],
             lay_out: |world| set_up(world, include_str!("public/pnpm.sh")),
-            // The other tests of `through` need packages that are not part of the workspace.
-            verify: "node node_modules/tape/bin/tape packages/resumer/test/*.js packages/through/test/[abe][un][tfd]*.js",
+            verify: "pnpm test",
+            init: Some(&["found pnpm (pnpm-lock.yaml)", "pnpm install --frozen-lockfile"]),
             bugs: [changed("packages/through/index.js", "buffer.push(data)", "buffer.unshift(data)", "resumer/test/");
                 2],
         },
@@ -75,7 +98,8 @@ pub(super) fn projects() -> Vec<Project> {
             name: "a_public_c_library",
             needs: &[CMAKE],
             lay_out: |world| set_up(world, include_str!("public/c.sh")),
-            verify: "cmake -S . -B build && cmake --build build && cd build && ctest --output-on-failure",
+            verify: "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure",
+            init: Some(&["found cmake (CMakeLists.txt)"]),
             bugs: [changed(
                 "lib/xmlparse.c",
                 "return XML_ERROR_UNDECLARING_PREFIX;",
@@ -88,6 +112,7 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[GO, PIP],
             lay_out: |world| set_up(world, include_str!("public/go.sh")),
             verify: "go test ./...",
+            init: Some(&["found go (go.mod)"]),
             bugs: [
                 changed("vendor/example.invalid/doubling/doubling.go", "2 * number", "3 * number", "found 21"),
                 changed(
@@ -97,6 +122,19 @@ pub(super) fn projects() -> Vec<Project> {
                     "TestBraceL",
                 ),
             ],
+        },
+        Project {
+            name: "a_public_java_library_built_offline",
+            needs: &[JAVA],
+            lay_out: |world| set_up(world, include_str!("public/java.sh")),
+            verify: "mvn -o -B test",
+            init: Some(&["found maven (pom.xml)"]),
+            bugs: [changed(
+                "src/main/java/org/apache/commons/codec/net/PercentCodec.java",
+                "byteCount += canEncode(b) ? 3: 1;",
+                "byteCount += canEncode(b) ? 2: 1;",
+                "PercentCodecTest",
+            ); 2],
         },
     ]
 }

@@ -26,6 +26,7 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[Need::PYTHON],
             lay_out: python,
             verify: ".venv/bin/python -B -m unittest discover -s tests",
+            init: None,
             bugs: [
                 changed("src/doubling/__init__.py", "2 * number", "3 * number", "test_doubling"),
                 changed("area/__init__.py", "width * height", "width + height", "test_area"),
@@ -36,6 +37,7 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[Need::NPM],
             lay_out: npm,
             verify: "node packages/app/test.js",
+            init: None,
             bugs: [changed("packages/lib/index.js", "2 * number", "3 * number", "AssertionError"); 2],
         },
         Project {
@@ -43,6 +45,7 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[],
             lay_out: cargo,
             verify: "cargo test --offline --quiet --tests",
+            init: None,
             bugs: [changed("lib/src/lib.rs", "2 * number", "3 * number", "it_doubles"); 2],
         },
         Project {
@@ -50,6 +53,7 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[Need::MAKE],
             lay_out: c,
             verify: "make check",
+            init: None,
             bugs: [changed("double.h", "2 * (number)", "3 * (number)", "Assertion"); 2],
         },
     ]

@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings};
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::event::{Event, ToolOutcome};
+use orchestrate_core::event::Event;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
@@ -18,17 +18,18 @@ use serde_json::json;
 use crate::support::{Case, Outcome, Played, Rule, Script, World, case, client_hello, done, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
-    type Attack = fn() -> Outcome;
-    let full: [(&str, Attack); 4] = [
+    type Attack = fn(Confinement) -> Outcome;
+    let attacks: [(&str, Attack); 4] = [
         ("a_program_reaches_no_other_host", a_program_reaches_no_other_host),
         ("a_spelling_is_no_other_host", a_spelling_is_no_other_host),
         ("a_program_does_not_go_past_its_proxy", a_program_does_not_go_past_its_proxy),
         ("a_tunnel_leads_nowhere_else", a_tunnel_leads_nowhere_else),
     ];
-    let in_full =
-        full.into_iter().map(|(name, attack)| case(format!("attacks::{name}_full"), attack).in_tier(Confinement::Full));
-    let fallback = case("attacks::a_program_gets_no_network_fallback", a_program_gets_no_network);
-    in_full.chain([fallback.in_tier(Confinement::Fallback)]).collect()
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let in_tier = |(tier, word): (Confinement, &'static str)| {
+        attacks.map(|(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
+    };
+    tiers.into_iter().flat_map(in_tier).collect()
 }
 
 /// What a server answers to HTTP, and to the begin of TLS.
@@ -134,7 +135,7 @@ fn require_refused(played: &Played, refused: &[(&str, Option<&str>)]) -> Outcome
     Ok(())
 }
 
-fn a_program_reaches_no_other_host() -> Outcome {
+fn a_program_reaches_no_other_host(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let port = server.port;
     let table = [
@@ -147,7 +148,7 @@ fn a_program_reaches_no_other_host() -> Outcome {
     // The control: the host that the user lists is reached, and what it redirects to is decided again.
     let mut lines = format!("get http://localhost:{port}/page; get http://localhost:{port}/away; ");
     lines.extend(table.iter().map(|(asked, _)| format!("connect '{asked}'; ")));
-    let (world, played) = play(Confinement::Full, &lines)?;
+    let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
     let reached = said.matches(PAGE).count();
     if reached != 2 || said.matches("HTTP/1.1 403 ").count() != table.len() || server.asked().len() != 2 {
@@ -162,7 +163,7 @@ fn a_program_reaches_no_other_host() -> Outcome {
     if result.contains(&told) { Ok(()) } else { fail(result) }
 }
 
-fn a_spelling_is_no_other_host() -> Outcome {
+fn a_spelling_is_no_other_host(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let port = server.port;
     let spellings = ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"];
@@ -171,7 +172,7 @@ fn a_spelling_is_no_other_host() -> Outcome {
     // The control: one name of this machine is what the user lists, in any case of its letters.
     let mut lines = format!("get http://LOCALHOST.:{port}/page; ");
     lines.extend(refused.iter().map(|host| format!("connect '{host}:443'; get 'http://{host}:{port}/'; ")));
-    let (world, played) = play(Confinement::Full, &lines)?;
+    let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
     if said.matches(PAGE).count() != 1 || said.matches("HTTP/1.1 403 ").count() != 2 * refused.len() {
         return fail(said);
@@ -183,7 +184,7 @@ fn a_spelling_is_no_other_host() -> Outcome {
     if server.asked() == ["GET /page HTTP/1.1"] { Ok(()) } else { fail(format!("{:?}", server.asked())) }
 }
 
-fn a_program_does_not_go_past_its_proxy() -> Outcome {
+fn a_program_does_not_go_past_its_proxy(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let (port, datagrams) = (server.port, UdpSocket::bind("127.0.0.1:0")?);
     datagrams.set_nonblocking(true)?;
@@ -195,7 +196,7 @@ fn a_program_does_not_go_past_its_proxy() -> Outcome {
         exec 6<>/dev/tcp/1.1.1.1/443 && echo past; getent hosts example.org && echo resolved; \
         if command -v curl; then curl -sS --noproxy '*' http://localhost:{port}/past; fi"
     );
-    let (world, played) = play(Confinement::Full, &lines)?;
+    let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
     let is_silent = datagrams.recv(&mut [0; 16]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
     if said.matches(PAGE).count() != 1 || said.contains("past\n") || said.contains("resolved") || !is_silent {
@@ -209,7 +210,7 @@ fn escaped(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
-fn a_tunnel_leads_nowhere_else() -> Outcome {
+fn a_tunnel_leads_nowhere_else(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let port = server.port;
     let hello = |host| escaped(&client_hello(host));
@@ -219,7 +220,7 @@ fn a_tunnel_leads_nowhere_else() -> Outcome {
         "connect localhost:{port} '{own}'; connect localhost:{port} '{other}'; connect localhost:{port} '{none}'; \
         connect localhost:{port} 'GET /inside HTTP/1.1\\r\\nhost: evil.example\\r\\n\\r\\n'; connect example.org:25 '{own}'"
     );
-    let (world, played) = play(Confinement::Full, &lines)?;
+    let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
     let reached = (said.matches(TUNNEL).count(), said.matches(" 200 Connection established").count());
     if reached != (1, 4) || !said.contains("port 25 of `example.org` is not one of the web's") {
@@ -230,28 +231,4 @@ fn a_tunnel_leads_nowhere_else() -> Outcome {
     let is_silent =
         asked.iter().filter(|line| *line == "TLS").count() == 1 && !asked.iter().any(|line| line.contains("GET"));
     if of_names == 3 && is_silent { Ok(()) } else { fail(format!("{asked:?} {:#?}", decisions(&played))) }
-}
-
-/// Only a namespace can see to it that nothing goes past the proxy.
-fn a_program_gets_no_network() -> Outcome {
-    let server = Server::start()?;
-    let port = server.port;
-    // The control is that the test without this tier reaches the server.
-    let world = World::lived_in()?;
-    let command = json!({"command": format!("exec 3<>/dev/tcp/127.0.0.1/{port}; touch ran"), "network": true});
-    let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &command))
-        .rule(
-            Rule::task("T1")
-                .last_contains("only the full one leads a program to a proxy alone")
-                .call("write_file", &json!({"path": "after.txt", "content": "after\n"})),
-        )
-        .rule(done("T1"));
-    let played = world.play("- [ ] T1 connect\n", &script, |settings| online(settings, Confinement::Fallback))?;
-    let outcomes = played.pick(|event| match event {
-        Event::ToolFinished { outcome, .. } => Some(*outcome),
-        _ => None,
-    });
-    let is_refused = outcomes.first() == Some(&ToolOutcome::Denied) && server.asked().is_empty();
-    if is_refused && world.merged(&played.report, "ran").is_err() { Ok(()) } else { fail(played.story()) }
 }

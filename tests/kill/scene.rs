@@ -17,7 +17,9 @@ use orchestrate_plan::Plan;
 
 use super::plays::{LOUDER, Play, SENT_BACK};
 use crate::run::models::reach;
-use crate::support::{Fingerprint, Invocation, ModelServer, Outcome, Ran, Running, World, fail, plan_input, runtime};
+use crate::support::{
+    Fingerprint, Invocation, ModelServer, Outcome, Ran, Running, World, block_on, fail, plan_input, runtime,
+};
 
 /// The exit code of a program that SIGKILL ended, as shells report it.
 pub(super) const KILLED: i32 = 137;
@@ -203,10 +205,12 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
             let (directory, style, cancel) = (here, LandStyle::Merge, Cancel::new());
             let options = LandOptions { directory, write_back: true, style, message: None, hooks: false, cancel };
             Ok(match deed {
-                Deed::Land => format!("{:?}", runs.land(&run, &options)?),
-                Deed::Undo => format!("{:?}", runs.unland(&run, &options)?),
-                Deed::Drop => format!("{:?}", runs.drop_task(&run, &TaskId::new(SENT_BACK), true, &options.cancel)?),
-                _ => format!("{:?}", runs.clean(&run, CleanOptions::default())?),
+                Deed::Land => format!("{:?}", block_on(runs.land(&run, &options))?),
+                Deed::Undo => format!("{:?}", block_on(runs.unland(&run, &options))?),
+                Deed::Drop => {
+                    format!("{:?}", block_on(runs.drop_task(&run, &TaskId::new(SENT_BACK), true, &options.cancel))?)
+                }
+                _ => format!("{:?}", block_on(runs.clean(&run, CleanOptions::default()))?),
             })
         }
     }

@@ -95,7 +95,8 @@ fn an_agent_that_repeats_itself_ends() -> Outcome {
     played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Looping, "repeated the same calls")?;
     let calls = [played.results("T1")?.len(), played.results("T2")?.len()];
-    if calls != [9, 13] {
+    // The write, and five of the eight; the others were not run.
+    if calls != [6, 13] {
         return fail(format!("{calls:?} calls\n{}", played.story()));
     }
     let kept = played.pick(|event| match event {

@@ -26,7 +26,8 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Runs the program with a umask that removes no permission. A `git` that is found before the real
-/// one lists the modes in each git directory of ours that it is given, in the file `noted`.
+/// one lists the modes in each git directory of ours that it is given, and those of git's entries for new worktrees, in
+/// the file `noted`.
 fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
     let bin = home.path().join("bin");
     let temporary = home.path().join("tmp");
@@ -37,8 +38,9 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
     let noted = home.path().join("noted");
     let script = format!(
         "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-scratch-*|*/scratch) \
-         find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{}';; esac\nexec git \"$@\"\n",
-        noted.display()
+         find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{noted}';; esac\ncase \"$*\" in *'worktree add'*) git \"$@\"; \
+         ended=$?; find \"$GIT_DIR/worktrees\" -printf '%m %y %p\\n' >> '{noted}'; exit $ended;; esac\nexec git \"$@\"\n",
+        noted = noted.display()
     );
     write_program(&bin.join("git"), &script)?;
     let search = std::env::var_os("PATH").unwrap_or_default();
@@ -110,10 +112,11 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     let open: Vec<&str> =
         noted.lines().filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f")).collect();
     let repositories = noted.lines().filter(|line| line.ends_with("/config")).count();
-    if open.is_empty() && repositories > 1 {
+    let entries = noted.lines().filter(|line| line.ends_with("/commondir")).count();
+    if open.is_empty() && repositories > 1 && entries > 0 {
         Ok(())
     } else {
-        fail(format!("{repositories} repositories\n{}", open.join("\n")))
+        fail(format!("{repositories} repositories, {entries} entries\n{}", open.join("\n")))
     }
 }
 

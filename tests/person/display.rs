@@ -29,6 +29,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("display::a_run_after_a_move_joins_the_others", a_run_of_a_moved_repository_joins_the_earlier_ones),
         case("display::runs_of_a_clone_are_only_offered", runs_of_a_repository_without_their_branches_are_offered),
         case("display::a_new_test_is_no_risk", a_new_test_is_no_risk),
+        case("display::the_last_line_of_a_command_is_shown_while_it_runs", the_last_line_of_a_command_is_shown)
+            .needs(Need::TERMINAL),
         sandboxed("display::names_are_written_out_and_kept_apart", names_are_written_out_and_kept_apart),
     ]
 }
@@ -88,6 +90,17 @@ fn live_lines_leave_nothing_behind() -> Outcome {
 
 fn is_live(line: &str) -> bool {
     line.contains(" tokens  cost -") || line.contains(" at work")
+}
+
+/// The command itself does not contain what it prints.
+fn the_last_line_of_a_command_is_shown() -> Outcome {
+    let world = World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
+    let terminal = world.orchestrate(&["run", "plan.md"]).start_in_terminal()?;
+    terminal.shows(": 123 tests")?;
+    world.repository.write(".git/objects/go", "")?;
+    let ran = terminal.end()?.exits(0)?;
+    let left = lines_of(&ran.stdout).into_iter().any(|line| line.contains(": 123 tests"));
+    if left { fail(ran.stdout) } else { Ok(()) }
 }
 
 /// The message that the process waits for the repository's lock appears beside the run's live lines.

@@ -11,7 +11,7 @@ use orchestrate_coordinator::{
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Repository, Rule, Script, World, case, fail, plan_input, runtime};
+use crate::support::{Case, Outcome, Repository, Rule, Script, World, block_on, case, fail, plan_input, runtime};
 
 /// Two independent tasks, in text that must stay byte for byte.
 const PLAN: &str =
@@ -106,7 +106,7 @@ impl Ended {
 
     fn land(&self) -> Result<Landed, CoordinatorError> {
         let runs = Archive::open(self.world.repository.path(), Settings::new(self.world.home.state()))?;
-        runs.land(self.run(), &self.options())
+        block_on(runs.land(self.run(), &self.options()))
     }
 
     fn git(&self, arguments: &[&str]) -> Result<String, Failed> {
@@ -199,10 +199,10 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
     let again = ended.land()?;
     same(&[again.from, again.to], &[landed.to.clone(), landed.to.clone()])?;
     what_was_taken_back_by_hand_stays(&ended)?;
-    let undone = ended.runs()?.unland(ended.run(), &ended.options())?;
+    let undone = block_on(ended.runs()?.unland(ended.run(), &ended.options()))?;
     same(&[undone.from, undone.to], &[landed.to, base])?;
     same(&ended.look()?, &before)?;
-    match ended.runs()?.unland(ended.run(), &ended.options()) {
+    match block_on(ended.runs()?.unland(ended.run(), &ended.options())) {
         Err(CoordinatorError::Refused(ResultRefusal::NotLanded { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
@@ -244,7 +244,7 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     let repository = &ended.world.repository;
     let texts = [repository.read("one.txt")?, repository.read("meanwhile.txt")?, repository.read("kept.txt")?];
     same(&texts, &["1\n", "m\n", "2\n"].map(str::to_owned))?;
-    ended.runs()?.unland(ended.run(), &ended.options())?;
+    block_on(ended.runs()?.unland(ended.run(), &ended.options()))?;
     same(&ended.look()?, &before)
 }
 
@@ -292,7 +292,7 @@ fn the_check_has_what_every_worktree_has() -> Outcome {
         run.verify = Some("test -e local.log && test -e made.log/x".to_owned());
     })?;
     // Otherwise the files that the run's own checks left would be enough for this check, too.
-    ended.runs()?.clean(ended.run(), CleanOptions { ignored: true, ..CleanOptions::default() })?;
+    block_on(ended.runs()?.clean(ended.run(), CleanOptions { ignored: true, ..CleanOptions::default() }))?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     same(&ended.land()?.brought, &Brought::Merge)
 }
@@ -367,7 +367,7 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
     ended.land()?;
     commit_on_main(&ended, "later.txt", "l\n")?;
     let before = ended.world.repository.fingerprint()?;
-    match ended.runs()?.unland(ended.run(), &ended.options()) {
+    match block_on(ended.runs()?.unland(ended.run(), &ended.options())) {
         Err(CoordinatorError::Refused(ResultRefusal::MovedSince { .. })) => {
             before.require_same(&ended.world.repository.fingerprint()?)
         }
@@ -423,7 +423,7 @@ fn a_plan_that_cannot_be_written_holds_up_nothing() -> Outcome {
     std::fs::remove_dir(&taken)?;
     same(&ended.land()?.boxes, &Boxes::Written(ended.world.repository.path().join("plan.md")))?;
     std::fs::create_dir(&taken)?;
-    require_left(&ended.runs()?.unland(ended.run(), &ended.options())?.boxes)?;
+    require_left(&block_on(ended.runs()?.unland(ended.run(), &ended.options()))?.boxes)?;
     same(&ended.git(&["rev-parse", "main"])?, &ended.report.base_commit.to_string())?;
     same(&ended.runs()?.store().state(ended.run())?.landings, &Vec::new())
 }
@@ -474,15 +474,18 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
         removed.chain(cleaned.kept.iter().map(|kept| format!("+ {}", kept.task))).collect()
     };
     let expected = [r#"- Some(TaskId("T1"))"#, "- None", "+ T2"].map(str::to_owned).to_vec();
-    let planned = runs.clean(ended.run(), CleanOptions { dry_run: true, ..CleanOptions::default() })?;
+    let planned = block_on(runs.clean(ended.run(), CleanOptions { dry_run: true, ..CleanOptions::default() }))?;
     same(&names(&planned), &expected)?;
     same(&ended.git(&["worktree", "list", "--porcelain"])?, &places)?;
-    let cleaned = runs.clean(ended.run(), CleanOptions::default())?;
+    let cleaned = block_on(runs.clean(ended.run(), CleanOptions::default()))?;
     same(&cleaned, &planned)?;
     same(&std::fs::read_to_string(&unkept)?, &"nowhere else\n".to_owned())?;
     same(&cleaned.removed.iter().any(|(_, path)| path.exists()), &false)?;
     std::fs::remove_file(&unkept)?;
-    same(&names(&runs.clean(ended.run(), CleanOptions::default())?), &vec![r#"- Some(TaskId("T2"))"#.to_owned()])?;
+    same(
+        &names(&block_on(runs.clean(ended.run(), CleanOptions::default()))?),
+        &vec![r#"- Some(TaskId("T2"))"#.to_owned()],
+    )?;
     same(&ended.git(&["for-each-ref"])?, &refs)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     before.require_same(&ended.world.repository.fingerprint()?)
@@ -496,7 +499,7 @@ fn cleaning_holds_files() -> Outcome {
     let commit = ended.git(&["-C", &worktree.display().to_string(), "stash", "create"])?;
     let before = format!("refs/orchestrate/keep/{}/T2/before-command", ended.run());
     ended.git(&["update-ref", &before, &commit])?;
-    let cleaned = runs.clean(ended.run(), CleanOptions::default())?;
+    let cleaned = block_on(runs.clean(ended.run(), CleanOptions::default()))?;
     same(&(cleaned.kept.len(), worktree.exists()), &(0, false))?;
     let holders = ended.git(&["for-each-ref", "--points-at", &commit, "--format=%(refname)"])?;
     same(&holders, &format!("refs/orchestrate/keep/{}/T2/cleaned-{commit}", ended.run()))?;
@@ -516,7 +519,7 @@ fn cleaning_keeps_what_git_ignores_until_told() -> Outcome {
         std::fs::write(place.join("object"), "built\n")?;
     }
     std::fs::copy(ended.world.repository.path().join("debug.log"), folder.join("T2/debug.log"))?;
-    let clean = |dry_run, ignored| runs.clean(ended.run(), CleanOptions { dry_run, ignored });
+    let clean = |dry_run, ignored| block_on(runs.clean(ended.run(), CleanOptions { dry_run, ignored }));
     let tasks = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
         cleaned.removed.iter().map(|(task, _)| task.as_ref().map_or_else(String::new, ToString::to_string)).collect()
     };
@@ -545,7 +548,7 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     let trash = folder.ancestors().nth(2).ok_or_else(|| Failed::from("there is no trash"))?.join("trash");
     std::fs::create_dir_all(trash.join("worktree-1"))?;
     std::fs::rename(folder.join("T1"), trash.join("worktree-1/T1"))?;
-    runs.clean(ended.run(), CleanOptions::default())?;
+    block_on(runs.clean(ended.run(), CleanOptions::default()))?;
     same(&std::fs::read_dir(&trash)?.count(), &0)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     same(&ended.git(&["for-each-ref"])?, &refs)
@@ -557,7 +560,7 @@ fn a_broken_verifier_is_cleaned() -> Outcome {
     let ended = Ended::with_worktrees(Some("true"))?;
     let folder = ended.folder.clone();
     std::fs::write(folder.join("+verifier/.git"), "gitdir: /nowhere\n")?;
-    let cleaned = ended.runs()?.clean(ended.run(), CleanOptions::default())?;
+    let cleaned = block_on(ended.runs()?.clean(ended.run(), CleanOptions::default()))?;
     same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
 }
 
@@ -566,7 +569,7 @@ fn cleaning_without_gits_entries() -> Outcome {
     let ended = Ended::with_worktrees(Some("true"))?;
     let folder = ended.folder.clone();
     std::fs::remove_dir_all(ended.world.repository.path().join(".git/worktrees"))?;
-    let cleaned = ended.runs()?.clean(ended.run(), CleanOptions::default())?;
+    let cleaned = block_on(ended.runs()?.clean(ended.run(), CleanOptions::default()))?;
     let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("inspect its files, and delete");
     let removed: Vec<_> = cleaned.removed.iter().map(|(task, _)| task.clone()).collect();
     same(&(removed, cleaned.kept.iter().map(names).collect()), &(vec![None], vec![true, true]))?;

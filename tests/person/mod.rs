@@ -1,9 +1,13 @@
 //! What a user sees, types and decides: status, review, approval, landing, settings.
 
 mod approvals;
+mod by_hand;
 mod cli;
+mod discard;
 mod display;
+mod doctor;
 mod dropping;
+mod init;
 mod land;
 mod land_styles;
 mod next_steps;
@@ -17,6 +21,7 @@ mod settings;
 mod status;
 mod subcommands;
 mod trees;
+mod vendors;
 mod waiting;
 mod watch;
 
@@ -27,10 +32,19 @@ use crate::support::{Case, Need, Place};
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others =
-        [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
+    let others = [
+        cli::cases,
+        doctor::cases,
+        init::cases,
+        next_steps::cases,
+        permissions::cases,
+        settings::cases,
+        status::cases,
+        subcommands::cases,
+        vendors::cases,
+    ];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
-    let afterwards = [dropping::cases, review::cases];
+    let afterwards = [by_hand::cases, discard::cases, dropping::cases, review::cases];
     let with_git = landing.iter().chain(&afterwards).flat_map(|cases| cases());
     let with_git = with_git.map(|case| case.depends_on(&[Place::OldestGit]));
     let approvals = approvals::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));

@@ -40,7 +40,47 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
         sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
+        sandboxed("review::a_whole_result_is_shown_with_titles_and_where_it_landed", a_whole_result),
     ]
+}
+
+fn a_whole_result() -> Outcome {
+    let world =
+        World::with_plan("- [ ] T1 Add a page (run: echo 1 > page)\n- [ ] T2 Add a form (run: echo 2 > form)\n")?;
+    world.types(&["run", "plan.md"], 0)?;
+    says(&world.types(&["review"], 0)?, &["COST  TITLE", "  Add a page\n", "  Add a form\n"])?;
+    says(&world.types(&["review", "T1"], 0)?, &["Add a page\ntask T1 (attempt 1)"])?;
+    let whole = world.types(&["diff"], 0)?;
+    let one = world.types(&["diff", "T1"], 0)?;
+    says(&whole, &["+++ b/page", "+++ b/form"])?;
+    if one.stdout.contains("form") {
+        return fail(one.stdout);
+    }
+    let object = world.types(&["diff", "--json"], 0)?.json()?;
+    let listed = world.types(&["review", "--json"], 0)?.json()?;
+    let files: Vec<_> = object["files"].as_array().into_iter().flatten().map(|file| &file["path"]).collect();
+    if object["diff"] != json!(whole.stdout) || files != ["form", "page"] || listed[1]["title"] != "Add a form" {
+        return fail(format!("{object}\n{listed}"));
+    }
+    // It is a patch of the base.
+    world.write("whole.patch", &whole.stdout)?;
+    world.repository.git(&["apply", "--check", &world.file("whole.patch")])?;
+    let run = object["run_id"].as_str().unwrap_or_default();
+    if world.types(&["diff", run], 0)?.stdout != whole.stdout {
+        return fail("the run's result differs by its name");
+    }
+    if world.types(&["status"], 0)?.stdout.contains("landed") {
+        return fail("it has not landed");
+    }
+    world.types(&["land"], 0)?;
+    let landed = world.types(&["status", "--json"], 0)?.json()?;
+    let tip = world.repository.git(&["rev-parse", "main"])?;
+    says(&world.types(&["status"], 0)?, &[&format!("landed in main as {}", &tip[..8])])?;
+    if landed["landed"] == json!({"branch": "main", "commit": tip.trim(), "is_whole": true}) {
+        Ok(())
+    } else {
+        fail(landed)
+    }
 }
 
 /// A run, and the coordinator that can resume it.
@@ -144,9 +184,12 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
         return fail(format!("{report:#?}"));
     }
     let branch = format!("orchestrate/{}/T1", report.run_id);
-    let text = reviewed.world.repository.show(&branch, "log.txt")?;
-    if text != "1" {
-        return fail(format!("{branch} has {text:?}"));
+    let superseded = format!("refs/orchestrate/attempts/{}/T1/1", report.run_id);
+    for name in [&branch, &superseded] {
+        let text = reviewed.world.repository.show(name, "log.txt")?;
+        if text != "1" {
+            return fail(format!("{name} has {text:?}"));
+        }
     }
     // The rejected work awaits review again, and does not count as merged.
     let retry = Request::Retry { task: "T1".into(), message: None };
@@ -547,7 +590,8 @@ fn a_commit_of_a_persons_is_kept() -> Outcome {
         .write("plan.md", "- [ ] T1 Make one (run: echo 1 > one)\n- [ ] T2 Make two (run: echo 2 > two)\n")?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let place = world.repository.worktree("T1")?.display().to_string();
-    world.repository.git(&["-C", &place, "commit", "-q", "--allow-empty", "-m", "Mended by hand"])?;
+    // One on top is no problem, and is kept if it is not taken; one in the place of the work is.
+    world.repository.git(&["-C", &place, "commit", "-q", "--amend", "-m", "Mended by hand"])?;
     let refused = world.types(&["approve", "T2"], 3)?.stderr;
     let commands: Vec<&str> = refused.split('`').filter_map(|part| part.strip_prefix("git ")).collect();
     for command in &commands {

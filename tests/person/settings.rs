@@ -12,10 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
         sandboxed("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
         sandboxed("settings::the_network_needs_a_consent_of_its_own", the_network_needs_a_consent_of_its_own),
-        sandboxed(
-            "settings::changed_files_of_a_setup_are_asked_about_again",
-            changed_files_of_a_setup_are_asked_about_again,
-        ),
+        sandboxed("settings::a_consent_to_the_network_names_hosts", a_consent_to_the_network_names_hosts),
         case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
         case("settings::the_users_file_keeps_its_style", the_users_file_keeps_its_style),
         case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
@@ -114,7 +111,7 @@ fn the_network_needs_a_consent_of_its_own() -> Outcome {
         return fail(listed.stdout);
     }
     let list = world.types(&["config", "trust", "--json"], 0)?.json()?;
-    if at(&list, "/0/network/files")?.as_object().is_none() || at(&list, "/0/consented")? != true {
+    if at(&list, "/0/network/hosts")?.as_array().is_none() || at(&list, "/0/consented")? != true {
         return fail(list);
     }
     run().run()?.exits(0)?;
@@ -127,18 +124,17 @@ fn the_network_needs_a_consent_of_its_own() -> Outcome {
     says(&run().run()?.exits(2)?, &["config.toml:", "echo mine", "to use the network"])
 }
 
-/// Landed work of an agent can be what the setup runs from then on.
-fn changed_files_of_a_setup_are_asked_about_again() -> Outcome {
+/// The consent is to the command, to what it sees and to the hosts; it promises nothing about the files that it reads.
+fn a_consent_to_the_network_names_hosts() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'sh tools/setup.sh'\nsetup_network = true\n")?;
+    let config = |hosts: &str| {
+        let setup = "[worktree]\nsetup = 'sh tools/setup.sh'\nsetup_network = true\n";
+        world.repository.write("orchestrate.toml", &format!("{setup}setup_hosts = [{hosts}]\n"))
+    };
+    config("'npm.example'")?;
     world.repository.write(".worktreeinclude", "# mine\n.env\n")?;
-    let files = [("package.json", r#"{"scripts": {"postinstall": "node patch", "test": "node test"}}"#)];
-    let others = ["tools/setup.sh", "tools/helper.sh", "patch.js", "test.js"];
-    for (file, text) in files.into_iter().chain(others.map(|file| (file, "true\n"))) {
-        world.repository.write(file, text)?;
-    }
-    world.repository.write("tools/setup.sh", "sh tools/helper.sh\n")?;
+    world.repository.write("tools/setup.sh", "true\n")?;
     let commit = |message: &str| -> Outcome {
         world.repository.git(&["add", "."])?;
         world.repository.git(&["commit", "-q", "-m", message]).map(drop)
@@ -146,21 +142,24 @@ fn changed_files_of_a_setup_are_asked_about_again() -> Outcome {
     commit("Set up")?;
     world.types(&["config", "set", "sandbox.env", "LANG"], 0)?;
     let run = || world.orchestrate(&["run", "plan.md", "--no-verify-base"]).env("LANG", "C");
-    let expected =
-        ["variable LANG", ".worktreeinclude names: .env", "package.json, patch.js, tools/helper.sh, tools/setup.sh"];
-    says(&run().run()?.exits(2)?, &expected)?;
+    let asked = run().run()?.exits(2)?;
+    says(
+        &asked,
+        &["variable LANG", ".worktreeinclude names: .env", "sh tools/setup.sh", "pypi.org", "and npm.example"],
+    )?;
+    if asked.stderr.contains("as far as known") {
+        return fail(asked.stderr);
+    }
     world.orchestrate(&["config", "trust", "--yes"]).env("LANG", "C").run()?.exits(0)?;
     run().run()?.exits(0)?;
-    world.repository.write("test.js", "changed\n")?;
-    commit("Change another file")?;
+    world.repository.write("tools/setup.sh", "true; true\n")?;
+    commit("Change what it reads")?;
     run().run()?.exits(0)?;
-    for file in ["tools/helper.sh", "patch.js", "package.json"] {
-        world.repository.write(file, &format!("changed {file}\n"))?;
-        commit(file)?;
-        says(&run().run()?.exits(2)?, &["needs your consent to use the network; nothing was run"])?;
-        world.orchestrate(&["config", "trust", "--yes"]).env("LANG", "C").run()?.exits(0)?;
-    }
-    Ok(())
+    config("'npm.example', '10.0.0.7:8702'")?;
+    says(
+        &run().run()?.exits(2)?,
+        &["and npm.example, 10.0.0.7:8702", "needs your consent to use the network; nothing was run"],
+    )
 }
 
 fn the_users_file_is_changed_by_one_line() -> Outcome {

@@ -193,12 +193,12 @@ fn without_a_repository() -> Outcome {
 
 /// The plan is checked all the same, so that all errors are reported at once.
 fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
-    // A sparse checkout is refused when the repository is opened, Git LFS when a run is to start in it.
-    for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "stores files with Git LFS")] {
+    // A sparse checkout is refused when the repository is opened, an encoding when a run is to start in it.
+    for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "names the encoding \"UTF-16\"")] {
         let (home, repository) = (Home::new()?, Repository::plain()?);
         repository.write("plan.md", "- [ ] T1 a\n")?;
-        repository.write(".gitattributes", "*.bin filter=lfs\n")?;
-        repository.commit_all("Store with LFS")?;
+        repository.write(".gitattributes", "*.ps1 working-tree-encoding=UTF-16\n")?;
+        repository.commit_all("Store in another encoding")?;
         repository.git(&["config", "core.sparseCheckout", is_sparse])?;
         let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
         let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(2)?.json()?;

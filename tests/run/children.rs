@@ -1,10 +1,11 @@
 //! The library's API: children spawned from a program, messages to them, their merging, and the examples.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{ChildSpec, CoordinatorError};
-use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged};
+use orchestrate_coordinator::{Archive, Cancel, ChildSpec, CleanOptions, CoordinatorError, LandOptions, Settings};
+use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged, NothingToDo};
 use orchestrate_core::event::Event;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -27,6 +28,10 @@ pub(crate) fn cases() -> Vec<Case> {
                 "texts asks: In which language?\n  texts: merged\n    write_greeting_txt: merged\n    write_farewell_txt",
             )
         }),
+        case("children::example_land_children_runs", || {
+            example("land_children", "the reader answers: It is a sample.\nmain has the greeting: Hello!")
+        }),
+        case("children::with_a_relative_state_folder_land_and_are_cleaned", with_a_relative_state_folder),
         case("children::example_custom_tool_runs", || example("custom_tool", "count got \"3 words\"")),
         case("children::example_review_branches_runs", || example("review_branches", "approved")),
     ]
@@ -48,19 +53,26 @@ fn two() -> Script {
 fn are_spawned_waited_for_and_merged() -> Outcome {
     let world = World::lived_in()?;
     let before = world.repository.fingerprint()?;
-    let script = two().rule(Rule::task("c").text("I changed nothing."));
+    let script = two().rule(Rule::task("c").text("I changed nothing.")).rule(Rule::task("d").text("It has two files."));
     let coordinator = world.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
         let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
-        let c = coordinator.spawn(child("c")).await?;
+        let role = Some("implementer".to_owned());
+        let (c, d) = (ChildSpec { role, ..child("c") }, child("d"));
+        let (c, d) = (coordinator.spawn(c).await?, coordinator.spawn(d).await?);
         let waited = [a.wait().await?.state, b.wait().await?.state, c.wait().await?.state];
         if waited != [AwaitingReview, AwaitingReview, FailedTask] {
             return fail(format!("{waited:?}"));
         }
-        let merged = coordinator.merge(&[b, a, c]).await?;
+        let merged = coordinator.merge(&[b, a, c, d]).await?;
         let states: Vec<_> = merged.iter().map(|task| (task.id.as_str(), task.state)).collect();
-        if states != [("b", Merged), ("a", Merged), ("c", FailedTask)] {
+        // Nobody has given the last one a role that must change files, so its answer is its result.
+        if states != [("b", Merged), ("a", Merged), ("c", FailedTask), ("d", NothingToDo)] {
             return fail(format!("{merged:#?}"));
+        }
+        let answer = merged.last().and_then(|task| task.hand_back.as_ref()).map(|handed| handed.summary.as_str());
+        if answer != Some("It has two files.") {
+            return fail(format!("{answer:?}"));
         }
         let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
         Ok::<_, Failed>(report)
@@ -235,6 +247,37 @@ fn that_are_still_held_lock_nothing() -> Outcome {
         }
         Ok(())
     })
+}
+
+/// A path that counts from the current folder serves git in every other folder too; and all of it is called in async
+/// code.
+fn with_a_relative_state_folder() -> Outcome {
+    let world = World::plain()?;
+    let state = relative_to_here(&world.home.state())?;
+    let settings = |state: &Path| Settings::new(state);
+    let coordinator = world.coordinator(&two(), |settings| settings.state_dir.clone_from(&state))?;
+    runtime()?.block_on(async {
+        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        coordinator.merge(&[a, b]).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        drop(coordinator);
+        let runs = Archive::open(world.repository.path(), settings(&state))?;
+        let options = LandOptions::default();
+        let landed = runs.land(&report.run_id, &options).await?;
+        runs.unland(&report.run_id, &options).await?;
+        let dropped = runs.drop_task(&report.run_id, &"b".into(), false, &Cancel::new()).await?;
+        runs.clean(&report.run_id, CleanOptions::default()).await?;
+        let again = runs.land(&report.run_id, &options).await?;
+        let files = world.repository.git(&["ls-tree", "--name-only", "HEAD"])?;
+        let is_right = landed.to == report.integration_commit && again.to == dropped.result;
+        if is_right && files.contains("a.txt") && !files.contains("b.txt") { Ok(()) } else { fail(files) }
+    })
+}
+
+/// Returns a path as it counts from this process's folder.
+fn relative_to_here(path: &Path) -> Result<PathBuf, Failed> {
+    let up = std::env::current_dir()?.components().skip(1).map(|_| "..").collect::<PathBuf>();
+    Ok(up.join(path.strip_prefix("/")?))
 }
 
 /// Runs an example as a new user does; it needs no key, and creates its own sample.

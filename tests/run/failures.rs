@@ -1,5 +1,6 @@
 //! What a run does about calls that fail: the alternative that the user names, and files that a command left half done.
 
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use serde_json::json;
 
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, require_words};
@@ -10,6 +11,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("failures::the_alternative_that_the_user_names_answers", the_alternative_answers),
         case("failures::a_command_that_fails_for_a_known_cause_says_what_to_type", a_command_with_a_known_cause),
         case("failures::an_alternative_that_does_not_exist_is_refused", an_alternative_that_does_not_exist),
+        case("failures::a_test_does_not_start_when_its_work_has_failed", a_test_of_failed_work),
     ]
 }
 
@@ -30,6 +32,21 @@ fn a_command_that_was_cut_off() -> Outcome {
     let kept = world.repository.show(before, "keep.txt")?;
     let new = world.repository.git(&["ls-tree", before, "new.txt"])?;
     if kept.trim() == "mine" && new.is_empty() { Ok(()) } else { fail(format!("{before}: {kept:?} {new:?}")) }
+}
+
+/// A test that is only ordered behind its work, and depends on none of it.
+fn a_test_of_failed_work() -> Outcome {
+    let plan = |code: u8| {
+        format!(
+            "- [ ] T1 Add a page (run: touch page; exit {code})\n- [ ] T2 Add a form (run: touch form)\n\
+             - [ ] T3 Test both (run: touch tested)\n"
+        )
+    };
+    let failed = World::lived_in()?.play(&plan(1), &Script::default(), |_| {})?;
+    failed.require(1, &[("T1", FailedTask), ("T2", Merged), ("T3", Skipped)])?;
+    // The control: it runs if nothing has failed.
+    let done = World::lived_in()?.play(&plan(0), &Script::default(), |_| {})?;
+    done.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])
 }
 
 /// The hint stands below the table, however long the output is.
@@ -90,5 +107,11 @@ fn an_alternative_that_does_not_exist() -> Outcome {
     require_words(
         &ran.stderr,
         &["`tools.alternatives` names `grpe`, but there is no such tool", "did you mean `grep`?"],
-    )
+    )?;
+    // One that exists and could never take the arguments is refused as well.
+    world.write("config/orchestrate/config.toml", "[tools]\nalternatives = [\"read_file=grep\"]\n")?;
+    let ran = world.types(&["run", "plan.md", "--model", &world.script(&Script::default())?], 2)?;
+    let expected =
+        "use the alternative `read_file=grep` of `tools.alternatives`: `grep` needs `pattern`, which no call of";
+    require_words(&ran.stderr, &[expected])
 }

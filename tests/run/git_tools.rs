@@ -7,7 +7,9 @@ use orchestrate_core::event::{ErrorKind, Event};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::{Value, json};
 
-use crate::support::{Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, case, done, fail};
+use crate::support::{
+    Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, block_on, case, done, fail,
+};
 
 /// A role with every tool that these tests use.
 const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, run_shell_command, \
@@ -287,7 +289,7 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let prefix = format!("refs/orchestrate/keep/{}/T1", played.report.run_id);
     let dropped = world.repository.show(&format!("{prefix}/dropped-stash/000003"), "gone.txt")?;
-    world.archive()?.clean(&played.report.run_id, CleanOptions::default())?;
+    block_on(world.archive()?.clean(&played.report.run_id, CleanOptions::default()))?;
     let listed = ["stash", "dropped-stash"].map(|folder| format!("{prefix}/{folder}"));
     let left = world.repository.git(&["for-each-ref", "--format=%(refname)", &listed[0], &listed[1]])?;
     let aside = world.repository.show(&format!("{prefix}/stash/000002"), "kept.txt")?;

@@ -10,6 +10,7 @@ mod demo;
 mod end_to_end;
 mod evidence;
 mod failures;
+mod flaky;
 mod git_remotes;
 mod git_tools;
 mod goals;
@@ -23,6 +24,7 @@ mod one_path;
 mod plan_styles;
 mod project_texts;
 mod questions;
+mod referred_files;
 mod repair;
 mod setup;
 mod signals;
@@ -52,6 +54,7 @@ pub(crate) fn cases() -> Vec<Case> {
         children::cases,
         end_to_end::cases,
         failures::cases,
+        flaky::cases,
         hand_back::cases,
         goals::cases,
         map::cases,
@@ -61,6 +64,7 @@ pub(crate) fn cases() -> Vec<Case> {
         one_path::cases,
         project_texts::cases,
         questions::cases,
+        referred_files::cases,
         repair::cases,
         signals::cases,
         spawning::cases,

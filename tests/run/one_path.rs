@@ -10,7 +10,7 @@ use orchestrate_core::TaskState::Merged;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Need, Outcome, Rule, Script, World, case, done, fail, git, require_words};
+use crate::support::{Case, Need, Outcome, Rule, Script, World, block_on, case, done, fail, git, require_words};
 
 /// Go, whose builds record the commit that they were made of.
 const GO: Need = Need::new("go", "apt install golang", || Need::starts("go", &["version"]));
@@ -234,7 +234,7 @@ fn visible() -> Outcome {
     let led = link.read_link()?;
     drop(played);
     let archive = Archive::open(world.repository.path(), Settings::new(&state))?;
-    archive.clean(&run, CleanOptions::default())?;
+    block_on(archive.clean(&run, CleanOptions::default()))?;
     let left: Vec<_> = [led, link, seen].into_iter().filter(|path| path.symlink_metadata().is_ok()).collect();
     if left.is_empty() { Ok(()) } else { fail(format!("{left:?}")) }
 }

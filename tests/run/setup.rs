@@ -1,6 +1,6 @@
 //! The project's setup in every worktree: what it reaches, and nothing else does.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("setup::its_result_is_shared_and_leads_into_each_worktree", shared),
         case("setup::a_result_that_cannot_be_moved_is_made_in_each_worktree", made_in_each),
         case("setup::what_an_agent_writes_never_runs_with_the_network", never_of_an_agent),
+        case("setup::a_host_that_is_not_named_is_refused_and_said", refused_host),
         case("setup::a_change_of_what_it_reads_has_to_pass_without_the_network", changed_inputs),
         case("setup::a_failed_setup_is_not_shared", failed),
         case("setup::a_setup_that_fails_with_the_network_runs_once", failed_once),
@@ -50,12 +51,17 @@ impl Server {
         let record = Arc::clone(&asked);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let mut request = Vec::new();
-                // Git ends the path that it asks for with a zero.
-                let _ = BufReader::new(stream).read_until(0, &mut request);
-                let text = String::from_utf8_lossy(&request).trim_end_matches('\0').to_owned();
-                let path = text.rsplit('/').next().unwrap_or_default().to_owned();
+                let mut request = String::new();
+                let mut reader = BufReader::new(stream);
+                let _ = reader.read_line(&mut request);
+                let path = request.split('/').nth(1).unwrap_or_default().to_owned();
                 record.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+                let mut line = String::new();
+                while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 2) {
+                    line.clear();
+                }
+                let none = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let _ = reader.get_mut().write_all(none.as_bytes());
             }
         });
         Ok(Self { address, asked })
@@ -63,7 +69,12 @@ impl Server {
 
     /// Returns a command that asks this server for a path; it succeeds in any case.
     fn ask(&self, path: &str) -> String {
-        format!("git ls-remote git://{}/{path} || true", self.address)
+        format!("git ls-remote http://{}/{path} || true", self.address)
+    }
+
+    /// Returns the setting that lets a setup reach this server.
+    fn hosts(&self) -> Vec<String> {
+        vec![self.address.to_string()]
     }
 
     /// Returns what was asked for, sorted.
@@ -75,7 +86,9 @@ impl Server {
 }
 
 fn network(tier: Confinement) -> Outcome {
-    for (setup_network, expected) in [(false, vec![]), (true, vec!["setup".to_owned()])] {
+    for (setup_network, is_named, expected) in
+        [(false, true, vec![]), (true, false, vec![]), (true, true, vec!["setup".to_owned()])]
+    {
         let (world, server) = (World::plain()?, Server::start()?);
         let command = json!({"command": server.ask("agent")});
         let script = Script::default()
@@ -87,13 +100,14 @@ fn network(tier: Confinement) -> Outcome {
             settings.confinement = ConfinementChoice::Exactly(tier);
             settings.run.worktree_setup = Some(server.ask("setup"));
             settings.run.setup_network = setup_network;
+            settings.run.setup_hosts = if is_named { server.hosts() } else { Vec::new() };
             settings.run.verify = Some(server.ask("verify"));
             settings.run.verify_base = true;
         })?;
         played.require(0, &[("T1", Merged), ("T2", Merged)])?;
         let asked = server.asked();
         if asked != expected {
-            return fail(format!("with setup_network = {setup_network}: {asked:?}\n{}", played.story()));
+            return fail(format!("with setup_network = {setup_network}, {is_named}: {asked:?}\n{}", played.story()));
         }
     }
     Ok(())
@@ -165,6 +179,7 @@ fn never_of_an_agent() -> Outcome {
     let played = world.play(plan, &script, |settings| {
         settings.run.worktree_setup = Some("sh setup.sh".to_owned());
         settings.run.setup_network = true;
+        settings.run.setup_hosts = server.hosts();
         settings.run.verify = Some("test -e made/x".to_owned());
         settings.run.verify_base = true;
     })?;
@@ -189,6 +204,7 @@ fn changed_inputs() -> Outcome {
     let played = world.play(plan, &Script::default(), |settings| {
         settings.run.worktree_setup = Some(setup.clone());
         settings.run.setup_network = true;
+        settings.run.setup_hosts = server.hosts();
         settings.run.merge_rounds = 0;
         settings.run.verify = Some("cmp package.json made/package.json".to_owned());
         settings.run.verify_base = true;
@@ -206,6 +222,7 @@ fn failed_once() -> Outcome {
     let played = world.play(plan, &Script::default(), |settings| {
         settings.run.worktree_setup = Some(format!("{}; echo npm error code E401; exit 1", server.ask("setup")));
         settings.run.setup_network = true;
+        settings.run.setup_hosts = server.hosts();
     })?;
     played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
     played.require_failure("T3", FailureCause::Setup, "private registries do not answer")?;
@@ -213,12 +230,28 @@ fn failed_once() -> Outcome {
     if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
 }
 
+/// A changed script, an import or a computed path may ask for anything; the consent names what is reached.
+fn refused_host() -> Outcome {
+    let (world, server) = (World::plain()?, Server::start()?);
+    let played = world.play("- [ ] T1 one (run: true)\n", &Script::default(), |settings| {
+        settings.run.worktree_setup = Some(format!("{}; exit 1", server.ask("setup")));
+        settings.run.setup_network = true;
+    })?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Setup, "name it in `worktree.setup_hosts`")?;
+    played.require_failure("T1", FailureCause::Setup, &format!("`{}` is no host of the setup", server.address))?;
+    if server.asked().is_empty() { Ok(()) } else { fail(played.story()) }
+}
+
 /// The check of a merge with what the user has committed meanwhile needs what the setup made, and so the network.
 fn cleaned_before_landing() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     world.repository.write(".gitignore", "made/\n")?;
     let setup = format!("mkdir -p made; touch made/x; {}", server.ask("setup"));
-    let config = format!("verify = 'test -e made/x'\n[worktree]\nsetup = '{setup}'\nsetup_network = true\n");
+    let config = format!(
+        "verify = 'test -e made/x'\n[worktree]\nsetup = '{setup}'\nsetup_network = true\nsetup_hosts = ['{}']\n",
+        server.address
+    );
     world.repository.write("orchestrate.toml", &config)?;
     world.repository.git(&["add", "."])?;
     world.repository.git(&["commit", "-q", "-m", "Set up"])?;

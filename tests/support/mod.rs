@@ -61,4 +61,4 @@ pub(crate) use terminal::{COLUMNS, ROWS};
 pub(crate) use tls::client_hello;
 pub(crate) use transcript::{record_if_asked, recorded, require_typed, transcript};
 pub(crate) use trials::cases;
-pub(crate) use world::{WAITING, World, plan_input, runtime, there_is};
+pub(crate) use world::{WAITING, World, block_on, plan_input, runtime, there_is};

@@ -26,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("extending::a_tool_of_the_programs_own_is_used_without_a_plugin", a_tool_of_its_own_is_used),
         case("extending::a_rule_holds_for_a_plugins_tool", a_rule_holds_for_it),
         case("extending::callbacks_hear_each_call_and_hold_up_none", callbacks_hear_each_call),
+        case("extending::callbacks_come_in_the_journals_order", callbacks_come_in_order),
         case("extending::a_tool_that_blocks_its_thread_fails_alone", a_blocked_tool_fails_alone),
         case("extending::a_run_goes_on_only_where_its_plugins_are", a_run_needs_its_plugins),
         case("extending::a_plugin_that_cannot_be_used_opens_nothing", a_bad_plugin_opens_nothing),
@@ -201,6 +202,12 @@ fn a_tool_of_its_own_is_used() -> Outcome {
         _ => None,
     });
     let written = world.merged(&played.report, "count.txt")?;
+    let listed = world.types(&["tools", "list", "--json"], 0)?.json()?;
+    let write = listed.as_array().into_iter().flatten().find(|tool| tool["name"] == "write_file").cloned();
+    let used = write.unwrap_or_default()["use"].clone();
+    if used["calls"] != 1 || used["success_rate"] != 1.0 {
+        return fail(used);
+    }
     if extensions == [json!({"tools": ["word_count"], "plugins": []})] && written == "yes" {
         Ok(())
     } else {
@@ -251,6 +258,36 @@ fn callbacks_hear_each_call() -> Outcome {
     require_words(&ends, &["T1 word_count ERROR: Security validation failed: ", "\nT1 write_file "])?;
     let calls = played.tools("T1").len();
     if starts.lines().count() == calls && ends.lines().count() == calls { Ok(()) } else { fail(ends) }
+}
+
+/// How long the function for starts waits for an end that must not come before it returns.
+const UNTIL_AN_END: Duration = Duration::from_millis(100);
+
+/// The function for starts is slow: it waits for an end, which a second thread would bring.
+fn callbacks_come_in_order() -> Outcome {
+    let heard = Heard::default();
+    let (starts, ends) = (Arc::clone(&heard), Arc::clone(&heard));
+    let (end, next_end) = sync_channel(16);
+    let next_end = Mutex::new(next_end);
+    let played = play(&world()?, "3 words", move |settings| {
+        settings.plugins = vec![plugin("1.2.0", How::Counts)];
+        settings.on_tool_start = Some(Arc::new(move |start| {
+            let next_end = next_end.lock().unwrap_or_else(PoisonError::into_inner);
+            let came_before = next_end.recv_timeout(UNTIL_AN_END).is_ok_and(|ended| ended == start.call);
+            note(&starts, format!("start {}{}", start.call, if came_before { " after its end" } else { "" }));
+        }));
+        settings.on_tool_complete = Some(Arc::new(move |ended| {
+            note(&ends, format!("end {}", ended.call));
+            end.try_send(ended.call.clone()).unwrap_or_default();
+        }));
+    })?;
+    let recorded: Vec<String> = played.pick(|event| match event {
+        Event::ToolStarted { call_id, .. } => Some(format!("start {call_id}")),
+        Event::ToolFinished { call_id, .. } => Some(format!("end {call_id}")),
+        _ => None,
+    });
+    let heard = heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if heard == recorded && recorded.len() >= 4 { Ok(()) } else { fail(format!("{heard:?} is not {recorded:?}")) }
 }
 
 fn a_blocked_tool_fails_alone() -> Outcome {

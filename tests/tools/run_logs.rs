@@ -180,6 +180,14 @@ fn a_changed_audit_log_is_found_out() -> Outcome {
     verify(&world, &path, "", &format!("its last {} lines are missing", all.len()))?;
     let twice = [&all[..1], &all[..1], &all[1..]].concat();
     verify(&world, &path, &joined(&twice), "line 2: it does not follow the line before it")?;
+    for after in ["foreign text\n", "\n", "{}\n", "\u{1b}[2J"] {
+        verify(&world, &path, &format!("{whole}{after}"), &format!("line {} is no record of run ", all.len() + 1))?;
+    }
+    let shown = world.types(&["audit", "show"], 0)?.stdout;
+    let foreign = format!("foreign: line {} of the file is no record of the run: ", all.len() + 1);
+    if !shown.lines().last().is_some_and(|line| line.starts_with(&foreign)) || shown.contains('\u{1b}') {
+        return fail(shown);
+    }
     // The control: no fault is found in the log as it was written.
     std::fs::write(&path, &whole)?;
     world.types(&["audit", "verify"], 0).map(drop)

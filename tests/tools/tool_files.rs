@@ -222,6 +222,26 @@ fn tools_are_listed() -> Outcome {
     if found != ["find_vala"] {
         return fail(format!("{found:?}"));
     }
+    let all = world.types(&["tools", "list", "--json"], 0)?.json()?;
+    let of = |name: &str| {
+        all.as_array().into_iter().flatten().find(|tool| tool["name"] == name).cloned().unwrap_or_default()
+    };
+    let unused = json!({"calls": 0, "success_rate": null, "p50_ms": 0, "p95_ms": 0});
+    if of("grep")["cacheable"] != true || of("write_file")["cacheable"] != false || of("grep")["use"] != unused {
+        return fail(of("grep"));
+    }
+    if of("find_vala")["limits"]["max_timeout_seconds"] != 600 || of("read_file")["limits"]["file_bytes"] != 10 << 20 {
+        return fail(of("find_vala"));
+    }
+    // A name that stands already, also by way of another one, is not worth a word; another meaning of it is.
+    std::fs::write(folder.join("Bash.tool"), "@name Bash\n@wrapped shell\n")?;
+    let quiet = world.types(&["tools", "list"], 0)?;
+    std::fs::write(folder.join("Bash.tool"), "@name Bash\n@wrapped grep\n")?;
+    let warned = world.types(&["tools", "list"], 0)?;
+    if quiet.stderr.contains("Bash") || !warned.stderr.contains("the name `Bash` is taken") {
+        return fail(format!("{}\n{}", quiet.stderr, warned.stderr));
+    }
+    std::fs::remove_file(folder.join("Bash.tool"))?;
     let shown = world.types(&["tools", "info", "find_vala", "--json"], 0)?.json()?;
     let arguments = &shown["parameters"]["properties"]["arguments"];
     let expected = json!({

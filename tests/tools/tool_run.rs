@@ -30,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("tool_run::wrong_usage_starts_nothing", wrong_usage_starts_nothing),
         case("tool_run::the_first_example_of_the_reference", the_first_example),
         case("tool_run::the_checks_of_the_reference", the_checks_of_the_reference),
+        case("tool_run::each_call_is_audited", each_call_is_audited),
     ]
 }
 
@@ -367,6 +368,32 @@ fn the_first_example() -> Outcome {
         return fail(format!("{ran:?}"));
     }
     require_words(&ran.stderr, &["id=tool_00042 tool=shellcheck cache_key=rovodev|build|abc123|", "result=PASS rc=0"])
+}
+
+/// Each call has a line that `audit verify` accepts, a replayed one as well; the environment may name another file.
+fn each_call_is_audited() -> Outcome {
+    let world = World::plain()?;
+    let elsewhere = world.file("audit.jsonl");
+    let ran = bash(
+        &world,
+        &format!(
+            "AGENT_NAME=Loop orchestrate tool run --id one -- true; orchestrate tool run --id two --iter 3 -c 'exit 7'; \
+             for n in 1 2; do orchestrate tool run --id three --cache use --cache-key k -- true; done; \
+             RALPH_AUDIT_LOG_PATH={elsewhere} orchestrate tool run -- true; \
+             cat \"$XDG_STATE_HOME\"/orchestrate/tool-calls/*/audit.jsonl; \
+             orchestrate audit verify --file \"$(echo \"$XDG_STATE_HOME\"/orchestrate/tool-calls/*/audit.jsonl)\"; \
+             orchestrate audit verify --file {elsewhere}"
+        ),
+    )?
+    .exits(0)?;
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let [one, two, three, replayed, verified, other] = lines[..] else { return fail(format!("{ran:?}")) };
+    require_words(one, &[r#""agent_id":"loop","tool_name":"true","parameters":{"command":["true"]},"success":true"#])?;
+    require_words(two, &[r#""error":"exit code 7","exit_code":7,"#, r#""turn":3,"call_id":"two","seq":2,"#])?;
+    require_words(three, &[r#""call_id":"three""#])?;
+    require_words(replayed, &[r#""cached":true"#])?;
+    require_words(verified, &[": 4 calls, unchanged among themselves"])?;
+    require_words(other, &[": 1 calls, unchanged among themselves"])
 }
 
 /// "Testing & Validation": exit codes and both markers; the interruption has a test of its own.

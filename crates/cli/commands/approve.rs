@@ -3,7 +3,8 @@
 //! A task's work is identified by its tree, a call by the hash that is printed below the whole of it. On a
 //! terminal, a call is shown in full before the question; for work that was never shown, the question says so.
 
-use orchestrate_core::request::Request;
+use orchestrate_core::request::{Adoption, Part, Request};
+use orchestrate_core::review::OwnChanges;
 use orchestrate_core::shown_hash;
 use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
@@ -31,11 +32,18 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
         Subject::Task(_) if arguments.hash.is_some() => {
             return Err(CommandError::usage("--hash applies to a call; use --tree for a task's work"));
         }
+        Subject::Call(_) if !arguments.only.is_empty() => {
+            return Err(CommandError::usage("--only applies to a task's work, not to a call"));
+        }
         Subject::Call(call) => {
             require_shown(context, (&store, &state), &call, arguments)?;
             Request::Decide { call, allowed: true, message: None }
         }
-        Subject::Task(task) => Request::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task },
+        Subject::Task(task) if !arguments.only.is_empty() => part(context, (&run, &state), task, arguments)?,
+        Subject::Task(task) => {
+            warn_of_own_changes(context, (&run, &state), &task)?;
+            Request::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task }
+        }
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
 }
@@ -88,6 +96,42 @@ fn require_shown(
                 .hint("`orchestrate status --json` prints the full call and its hash for programs"))
         }
     }
+}
+
+/// Returns the request that approves a part of a task's work; all of it if that is what is named.
+fn part(
+    context: &Context,
+    (run, state): (&RunId, &RunState),
+    task: TaskId,
+    arguments: &ApproveArgs,
+) -> Result<Request, CommandError> {
+    let record = state.task(&task);
+    let of_work = record.and_then(|record| record.tip().cloned().zip(record.tree().cloned()));
+    let (tip, tree) =
+        of_work.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
+    // What would be refused commits nothing; the process that works on the run says why.
+    let nothing = Part { taken: Vec::new(), left: Vec::new(), message: None };
+    let whole = Adoption { task: task.clone(), commit: tip.clone(), tree: tree.clone(), tip, part: Some(nothing) };
+    let whole = Request::Adopt(whole);
+    if state.decide(&whole).is_err() {
+        return Ok(whole);
+    }
+    let named = (arguments.only.as_slice(), arguments.message.as_deref());
+    let taken = context.runs()?.take_part(run, &task, named)?;
+    Ok(taken.map_or(Request::Approve { task, tree }, Request::Adopt))
+}
+
+/// Says what the user has changed that an approval does not include.
+fn warn_of_own_changes(
+    context: &Context,
+    (run, state): (&RunId, &RunState),
+    task: &TaskId,
+) -> Result<(), CommandError> {
+    let Some(record) = state.task(task) else { return Ok(()) };
+    if let Some(own) = context.runs()?.own_changes(state, record)?.filter(OwnChanges::is_any) {
+        output::warning(&format!("{task}: {own}; `orchestrate adopt {task} --run {run}` takes them as well"));
+    }
+    Ok(())
 }
 
 /// Returns the tree to approve: the one given by `--tree`, else the one shown last, else the current one, unseen.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use orchestrate_core::RunId;
-use orchestrate_core::audit::{AuditLog, Broken, Chain, check, check_run};
+use orchestrate_core::audit::{AuditLog, Broken, Chain, Foreign, check, check_run, foreign};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
@@ -31,8 +31,23 @@ pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, Co
 
 fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), CommandError> {
     let (store, run) = context.find_run(run)?;
-    for_each_line(&store, &run, |line| if as_json { output::line(line) } else { output::line(&in_words(line)) })
-        .map(drop)
+    for_each_line(&store, &run, |line| if as_json { output::line(line) } else { output::line(&in_words(line)) })?;
+    // What the file has beside that was not written by the run.
+    let runs = context.runs()?;
+    let text = read(&runs.audit_log(&run), true)?;
+    for Foreign { line, text } in foreign(&text, &run, runs.shares_audit_log()) {
+        if as_json {
+            output::json(&json!({"type": "foreign", "line": line, "text": text}))?;
+        } else {
+            output::line(&format!("foreign: line {line} of the file is no record of the run: {}", shown(text)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a foreign line for people.
+fn shown(text: &str) -> String {
+    output::one_line(text, 200)
 }
 
 /// Calls a function with each line of a run's audit log, as the journal gives it; returns the log's end.
@@ -117,12 +132,13 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
     let failed = |reason: String| CommandError::new(ErrorKind::Failed, format!("{}: {reason}", path.display()));
     let text = read(&path, run.is_some())?;
     let at_line = |broken: Broken| failed(format!("line {}: {}", broken.line, broken.fault));
-    let (chains, unreadable) = match run {
+    let (chains, unreadable, beside) = match run {
         Some(run) => {
             let (chain, unreadable) = check_run(&text, &run).map_err(at_line)?;
-            (BTreeMap::from([(run, chain)]), unreadable)
+            let beside = foreign(&text, &run, context.runs()?.shares_audit_log());
+            (BTreeMap::from([(run, chain)]), unreadable, beside)
         }
-        None => (check(&text).map_err(at_line)?, None),
+        None => (check(&text).map_err(at_line)?, None, Vec::new()),
     };
     // A file can be verified anywhere.
     let store = context.store().ok();
@@ -136,6 +152,10 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
             return Err(
                 error.hint(format!("`orchestrate audit show {run} --json` prints the log as the journal gives it"))
             );
+        }
+        if let Some(Foreign { line, text }) = beside.first().filter(|_| !matches!(recorded, Recorded::Growing)) {
+            let error = failed(format!("line {line} is no record of run {run}: {}", shown(text)));
+            return Err(error.hint(format!("`orchestrate audit show {run}` shows all such lines as foreign")));
         }
         checked.push(Checked { run, found, recorded });
     }

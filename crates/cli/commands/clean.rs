@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::follow::run::runtime;
 use crate::show::next;
 use crate::show::output;
 
@@ -19,7 +20,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     }
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
-    let cleaned = context.runs()?.clean(&run, options)?;
+    let cleaned = runtime()?.block_on(context.runs()?.clean(&run, options))?;
     let warnings = cleaned.undeleted.iter().map(|undeleted| {
         format!("failed to {undeleted}; its content is stored elsewhere: delete it yourself, or run clean again")
     });
@@ -33,7 +34,8 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
             json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
         });
         let (removed, kept): (Vec<Value>, Vec<Value>) = (removed.collect(), kept.collect());
-        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept, "warnings": warnings});
+        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept,
+                            "in_background": cleaned.goes_on, "warnings": warnings});
         return output::json(&object).map(|()| code);
     }
     let done = if arguments.dry_run { "would remove" } else { "removed" };
@@ -42,6 +44,9 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let mut text: String = removed.chain(kept).collect();
     if text.is_empty() {
         text = format!("run {run} has no worktrees\n");
+    }
+    if cleaned.goes_on {
+        text.push_str("their files are being deleted in the background\n");
     }
     text.push_str("branches and snapshots are kept\n");
     let mut commands = Vec::new();
@@ -61,7 +66,8 @@ fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
     let loaded = context.load(Vec::new(), Layer::default())?;
     let keep_runs = loaded.resolved.keep_runs();
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
-    let pruned = Archive::open(&context.directory, context.settings(&loaded)?)?.prune(keep_runs, options)?;
+    let runs = Archive::open(&context.directory, context.settings(&loaded)?)?;
+    let pruned = runtime()?.block_on(runs.prune(keep_runs, options))?;
     let failed = pruned.failed.into_iter();
     let failed = failed.map(|(run, error)| format!("run {run}: {}", CommandError::from(error).in_one_line()));
     let warnings: Vec<String> = failed.collect();

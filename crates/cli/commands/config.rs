@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use orchestrate_coordinator::vendor_named;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_settings::{
-    Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems, switches_not_given,
+    KEYS, Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems, switches_not_given,
 };
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
@@ -22,9 +23,20 @@ pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, C
     match &arguments.command {
         ConfigCommand::Show(format) => show(context, *format),
         ConfigCommand::Set { key, value } => set(context, key, value),
-        ConfigCommand::Trust { yes, json } => trust(context, *yes, *json),
+        ConfigCommand::Trust { provider: Some(name), .. } => trust_provider(context, name),
+        ConfigCommand::Trust { yes, json, .. } => trust(context, *yes, *json),
     }
     .map(|()| 0)
+}
+
+/// What is shown of a setting that no source sets and that has no default.
+const NOT_SET: &str = "(not set)";
+
+/// Returns every setting in the order of its name, except the rules, which are shown one by one.
+fn shown_keys() -> impl Iterator<Item = &'static Key> {
+    let mut keys: Vec<&Key> = KEYS.iter().filter(|key| key.kind != Kind::Rules).collect();
+    keys.sort_by_key(|key| key.name);
+    keys.into_iter()
 }
 
 fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
@@ -38,14 +50,12 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     };
     use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
     if format.json {
-        let settings: serde_json::Map<String, serde_json::Value> = resolved
-            .chosen
-            .iter()
-            .map(|(name, chosen)| {
-                let value = json!({"value": chosen.value.to_string(), "source": source(chosen.place.as_ref())});
-                ((*name).to_owned(), value)
-            })
-            .collect();
+        let entry = |key: &Key| match resolved.chosen.get(key.name) {
+            Some(chosen) => json!({"value": chosen.value.to_string(), "source": source(chosen.place.as_ref())}),
+            None => json!({"value": null, "source": source(None)}),
+        };
+        let settings: serde_json::Map<String, serde_json::Value> =
+            shown_keys().map(|key| (key.name.to_owned(), entry(key))).collect();
         return output::json(&json!({
             "settings": settings,
             "rules": {"allow": rules(Allow), "ask": rules(Ask), "deny": rules(Deny)},
@@ -55,10 +65,12 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         }));
     }
     let mut text = String::new();
-    for (name, chosen) in &resolved.chosen {
-        let value = named(name).map_or_else(|| chosen.value.to_string(), |key| key.show(&chosen.value));
+    for key in shown_keys() {
+        let (name, chosen) = (key.name, resolved.chosen.get(key.name));
+        let value = chosen.map_or_else(|| NOT_SET.to_owned(), |chosen| key.show(&chosen.value));
         let value = output::one_line(&value, 60);
-        text.push_str(&format!("{name:<24} {value:<20} {}\n", source(chosen.place.as_ref())));
+        let place = source(chosen.and_then(|chosen| chosen.place.as_ref()));
+        text.push_str(&format!("{name:<24} {value:<20} {place}\n"));
     }
     for rule in &resolved.rules {
         let decision = format!("{:?}", rule.decision).to_lowercase();
@@ -68,7 +80,7 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         text.push_str(&format!("{name:<24} {value:<20} environment\n"));
     }
     for name in switches_not_given(&switches_given) {
-        text.push_str(&format!("{name:<24} {:<20} default\n", "(not set)"));
+        text.push_str(&format!("{name:<24} {NOT_SET:<20} default\n"));
     }
     for name in environment.keys() {
         text.push_str(&format!("{name:<24} {:<20} environment or your configuration\n", "(set)"));
@@ -79,7 +91,7 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
 
 fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let Some(key) = named(name) else {
-        let known = orchestrate_settings::KEYS.iter().map(|key| key.name);
+        let known = KEYS.iter().map(|key| key.name);
         let error = CommandError::usage(format!("there is no setting `{name}`"));
         return Err(match orchestrate_core::similar::nearest(name, known) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
@@ -293,6 +305,18 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     }
 }
 
+/// Consents to a provider, as it is reached now, in this repository.
+fn trust_provider(context: &Context, name: &str) -> Result<(), CommandError> {
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let Some(vendor) = vendor_named(&loaded, name)? else {
+        return output::line(&format!("{name} is on this machine and needs no consent"));
+    };
+    let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let consent = context.provider_consent(&vendor, "config trust");
+    consents.give(consent).map_err(|error| of_consents(&error))?;
+    output::line(&format!("{} at {} may be chosen in this repository", vendor.provider, vendor.endpoint))
+}
+
 /// Reports whether the user consents: by `--yes`, or by an answer on the terminal.
 fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     if yes {
@@ -312,7 +336,7 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_settings::{Expected, KEYS};
+    use orchestrate_settings::Expected;
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! `diff`: prints the changes on a task's branch as a patch.
+//! `diff`: prints the changes on a task's branch, or of the whole result, as a patch.
 
 use std::io::IsTerminal as _;
 
@@ -16,9 +16,15 @@ use crate::show::patch;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {
-    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let what = arguments.what.as_deref();
+    let is_run = match what {
+        Some(what) => arguments.run.is_none() && context.is_run(what)?,
+        None => false,
+    };
+    let (store, run) = context.find_run(arguments.run.as_deref().or(what.filter(|_| is_run)))?;
     let state = store.state(&run)?;
-    let task = task_of(&state, &arguments.task)?;
+    let Some(task) = what.filter(|_| !is_run) else { return whole(context, &state, arguments.json.json) };
+    let task = task_of(&state, task)?;
     let runs = context.runs()?;
     let diff = runs.task_diff(&run, &task)?;
     note_shown(&runs, &state, &task);
@@ -31,13 +37,35 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
         let kept = format!("; `orchestrate recover {run}` lists its snapshots");
         output::note(&format!("{task} has no committed changes{}", if has_kept { kept.as_str() } else { "" }));
     }
-    if std::io::stdout().is_terminal() {
-        pager::show(context, &patch::shown(&diff, context.terminal.colour))?;
-    } else {
-        // A program gets the patch unchanged, so that it applies.
-        output::exactly(&diff)?;
+    print(context, &diff).map(|()| 0)
+}
+
+/// Prints all changes that a run has merged.
+fn whole(context: &Context, state: &RunState, as_json: bool) -> Result<u8, CommandError> {
+    let result = context.runs()?.result_diff(state)?;
+    if as_json {
+        let object = json!({
+            "run_id": state.run_id,
+            "base": state.base,
+            "commit": state.integration,
+            "files": result.files,
+            "diff": result.text,
+        });
+        return output::json_exactly(&object).map(|()| 0);
     }
-    Ok(0)
+    if result.text.is_empty() {
+        output::note(&format!("run {} has merged no changes", state.run_id));
+    }
+    print(context, &result.text).map(|()| 0)
+}
+
+/// Prints a patch; a program gets it unchanged, so that it applies.
+fn print(context: &Context, diff: &str) -> Result<(), CommandError> {
+    if std::io::stdout().is_terminal() {
+        pager::show(context, &patch::shown(diff, context.terminal.colour))
+    } else {
+        output::exactly(diff)
+    }
 }
 
 /// Returns the JSON object; a task without a branch has no changes.

@@ -9,6 +9,7 @@ use crate::args::DropArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::follow::landing::interruptible;
+use crate::follow::run::runtime;
 use crate::follow::signals::Attention;
 use crate::show::next;
 use crate::show::output;
@@ -21,7 +22,7 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     let loaded = context.load(Vec::new(), Layer::default())?;
     let attention = Attention::listen()?;
     let runs = Archive::open(&context.directory, context.settings(&loaded)?)?.telling(output::note);
-    let dropped = runs.drop_task(&run, &task, arguments.with_dependents, &attention.cancel);
+    let dropped = runtime()?.block_on(runs.drop_task(&run, &task, arguments.with_dependents, &attention.cancel));
     let Dropped { run, tasks, result, is_rebuilt, unreviewed, goes_on } =
         dropped.map_err(|error| interruptible(error, &attention))?;
     if arguments.json.json {

@@ -34,10 +34,11 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     }
     let begun = store.state(&run)?.seq;
     let landed = if arguments.undo {
-        until_signalled(context, &loaded, |runs, options| runs.unland(&run, &options))?
+        until_signalled(context, &loaded, async |runs, options| runs.unland(&run, &options).await)?
     } else {
         let (style, hooks) = (arguments.style(), arguments.hooks);
-        until_signalled(context, &loaded, |runs, options| runs.land(&run, &LandOptions { style, hooks, ..options }))?
+        let land = async |runs: &Archive, options| runs.land(&run, &LandOptions { style, hooks, ..options }).await;
+        until_signalled(context, &loaded, land)?
     };
     if arguments.message.is_some() && landed.brought == Brought::FastForward {
         output::warning("the message was not used, since a fast-forward makes no commit");
@@ -79,7 +80,7 @@ fn offer_pruning(context: &Context, loaded: &Loaded) {
 /// Pushes the result and opens a pull request; if that fails, prints why and how to do it by hand.
 fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
-    let proposed = runs.propose(run, message(loaded)?.as_ref())?;
+    let proposed = run::runtime()?.block_on(runs.propose(run, message(loaded)?.as_ref()))?;
     let Proposed { run, remote, head, base, opened, failure, commands, skipped_hooks, warnings } = proposed;
     warnings.iter().for_each(|warning| output::warning(warning));
     let failure = failure.map(|failure| CommandError::new(ErrorKind::Failed, format!("failed to {failure}")));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use orchestrate_coordinator::text_of_result;
 use orchestrate_core::message::{Envelope, Receiver, Sender};
 use orchestrate_core::{BlobId, Event, ModelReply, Recorded};
-use orchestrate_journal::Store;
+use orchestrate_journal::{ReadableEvents, Store};
 use serde_json::Value;
 
 use crate::args::LogArgs;
@@ -23,13 +23,20 @@ const FACTS_AT_ONCE: usize = 512;
 pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, CommandError> {
     let (run, task) = subject(context, &arguments.what)?;
     let (store, run) = context.find_run(run)?;
-    let state = store.state(&run)?;
-    let task = task.map(|task| task_of(&state, task)).transpose()?;
+    let state = store.state(&run);
+    let task = match (task, &state) {
+        (None, _) => None,
+        (Some(task), Ok(state)) => Some(task_of(state, task)?),
+        (Some(_), Err(error)) => return Err(error.clone().into()),
+    };
     let (mut seen, mut reader) = (0, Reader { store: store.clone(), letters: BTreeMap::new() });
     loop {
-        let facts = match &task {
-            Some(task) => store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?,
-            None => store.events(&run, seen, FACTS_AT_ONCE)?,
+        let ReadableEvents { events: facts, unreadable } = match &task {
+            Some(task) => {
+                let events = store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?;
+                ReadableEvents { events, unreadable: None }
+            }
+            None => store.readable_events(&run, seen, FACTS_AT_ONCE)?,
         };
         for fact in &facts {
             reader.note(&fact.event);
@@ -37,11 +44,16 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
                 reader.print(fact, arguments)?;
             }
         }
+        // What was recorded before it has been shown.
+        if let Some(unreadable) = unreadable {
+            return Err(unreadable.into());
+        }
         match facts.last() {
             Some(last) if facts.len() == FACTS_AT_ONCE => seen = last.seq,
             _ => break,
         }
     }
+    let state = state?;
     if arguments.messages && !arguments.json {
         let unread = state.unread().filter(|message| task.as_ref().is_none_or(|task| message.to.agent() == Some(task)));
         output::result(&table::unread(unread))?;

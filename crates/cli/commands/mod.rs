@@ -1,5 +1,6 @@
 //! One file for each command, named after it.
 
+pub(crate) mod adopt;
 pub(crate) mod agents;
 pub(crate) mod approve;
 pub(crate) mod audit;
@@ -10,12 +11,14 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod drop;
 pub(crate) mod init;
 pub(crate) mod land;
 pub(crate) mod log;
 pub(crate) mod message;
+pub(crate) mod open;
 pub(crate) mod permissions;
 pub(crate) mod recover;
 pub(crate) mod reject;

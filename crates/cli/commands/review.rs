@@ -5,9 +5,9 @@ use std::io::IsTerminal as _;
 
 use orchestrate_coordinator::{Archive, CoordinatorError};
 use orchestrate_core::invisible::shown;
-use orchestrate_core::review::{ReviewEntry, Risk};
+use orchestrate_core::review::{OwnChanges, ReviewEntry, Risk};
 use orchestrate_core::run_state::TaskError;
-use orchestrate_core::{Action, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{Action, CheckVerdict, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
-use crate::show::table::{self, MAX_ID_WIDTH, STALE, aligned, check, cost, questions, standing};
+use crate::show::table::{self, MAX_ID_WIDTH, STALE, check, cost, questions, standing};
 use crate::show::tree::{self, Branches, Node, Row};
 
 /// The maximum number of characters of a line about what was handed back.
@@ -77,7 +77,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let calls = || state.open_approvals().filter(|(_, approval)| approval.task == task);
     head.push_str(&table::calls(calls()));
     let answers = calls().map(|(call, _)| Action::Answer(call.clone()));
-    let actions: Vec<Action> = answers.chain(state.actions(&task)).collect();
+    let actions: Vec<Action> = answers.chain(entry.adopt()).chain(state.actions(&task)).collect();
     let next = next::render(&next::commands(named, &run, &actions));
     if !std::io::stdout().is_terminal() {
         return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
@@ -116,17 +116,25 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branc
         return output::line(&format!("no task of run {run} has a branch yet"));
     }
     let named = Named::new(store, run)?;
-    let mut rows = vec![HEAD.map(str::to_owned)];
     let nodes = entries.iter().map(|entry| Node { id: &entry.task, parent: entry.parent.as_ref(), item: entry });
-    rows.extend(tree::rows(&nodes.collect::<Vec<_>>(), branches).iter().map(cells));
+    let nodes: Vec<Node<'_, &ReviewEntry>> = nodes.collect();
+    let tree = tree::rows(&nodes, branches);
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(tree.iter().map(cells));
+    let titles = std::iter::once("TITLE").chain(tree.iter().map(|row| row.item.title.as_str()));
+    let table = table::with_titles(&rows, &titles.collect::<Vec<_>>(), tree::has_children(&tree));
     let state = store.state(run)?;
     let calls = state.open_approvals().map(|(call, _)| Action::Answer(call.clone()));
     let actions: Vec<Action> = calls.chain(entries.iter().flat_map(ReviewEntry::actions)).collect();
     let next = next::commands(named, run, &actions);
     let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
     let calls = table::calls(state.open_approvals());
-    let flagged: String = entries.iter().map(|entry| table::flagged(&entry.task, entry.taint.as_ref())).collect();
-    output::result(&format!("{}{flagged}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
+    let own: String =
+        entries.iter().filter_map(|entry| Some(format!("{}: {}\n", entry.task, entry.own.as_ref()?))).collect();
+    let remarks =
+        |entry: &ReviewEntry| table::flagged(&entry.task, entry.taint.as_ref()) + &table::flaky(&entry.flaky_checks);
+    let remarks: String = entries.iter().map(remarks).collect();
+    output::result(&format!("{table}{own}{remarks}{calls}{}{}", questions(asked), next::render(&next)))
 }
 
 fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
@@ -161,8 +169,10 @@ fn risk(risk: Risk) -> &'static str {
 /// Describes a branch for people, above its diff.
 fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> String {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
+    let title = output::one_line(&entry.title, MAX_LINE_CHARS);
+    let title = if title.is_empty() { title } else { format!("{title}\n") };
     let mut text = format!(
-        "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
+        "{title}task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
         entry.task,
         entry.attempt,
         standing(entry.state, entry.cause, entry.stale),
@@ -198,7 +208,9 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }
+    text.push_str(&entry.own.as_ref().map(own_changes).unwrap_or_default());
     text.push_str(&table::flagged(&entry.task, entry.taint.as_ref()));
+    text.push_str(&table::flaky(&entry.flaky_checks));
     text.push_str(&hand_back.map(held_against).unwrap_or_default());
     text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
     if !report.is_empty() {
@@ -208,13 +220,23 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     text
 }
 
+/// Describes what the user has changed, with the names of the files.
+fn own_changes(own: &OwnChanges) -> String {
+    let files = if own.files.is_empty() { String::new() } else { format!(": {}", output::names(&own.files, 200)) };
+    format!("{own}{files}\n")
+}
+
 /// Describes which claims of a report the facts do not bear out, what it asks, and the checks that ran.
 fn held_against(hand_back: &HandBack) -> String {
     let claims = hand_back.unverified.iter().map(|claim| format!("unverified claim: {claim}"));
     let questions = hand_back.open_questions.iter().map(|question| format!("asks: {question}"));
     let checks = hand_back.checks.iter().map(|check| {
         let by = if check.by == CheckedBy::Agent { "the agent" } else { "the run" };
-        let then = if check.outdated { ", before the last change" } else { "" };
+        let then = match (check.verdict, check.outdated) {
+            (CheckVerdict::Flaky, _) => ", flaky",
+            (_, true) => ", before the last change",
+            (_, false) => "",
+        };
         format!("checked by {by}: `{}`: {}{then}", check.command, check.exit)
     });
     claims.chain(questions).chain(checks).map(|line| format!("{}\n", output::one_line(&line, MAX_LINE_CHARS))).collect()

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files};
+use orchestrate_coordinator::{
+    Coordinator, PlanInput, Project, missing_programs, program_warnings, require_model, require_open_files, vendors_of,
+};
 use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
+use orchestrate_settings::Loaded;
 
 use crate::args::RunArgs;
 use crate::context::Context;
@@ -23,7 +26,7 @@ use crate::show::tool_files;
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
     let typed: Vec<_> = arguments.settings.values().into_iter().chain(arguments.output.values()).collect();
     let directories = context.directories()?;
-    let project = Project::open(&context.directory, &directories.state)?;
+    let project = Project::open(&context.directory, &directories.state)?.fetching(tell_fetch);
     project.require_ready()?;
     let mut file = plan_file::open(context, &arguments.plan, typed.clone(), Some(&project))?;
     if context.offer_tools(&project, &file.loaded)? {
@@ -35,6 +38,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         plan = to_be_planned(plan)?;
         file.loaded.run.plan_file = Some(planned::choose(context, named.as_deref())?);
     }
+    let vendors = vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
+    file.loaded.run.allowed_providers = Some(context.require_vendors(&vendors)?);
     let (loaded, roles) = (&file.loaded, &file.roles);
     // Even if no open task has the default role: a role that is asked for and does not exist is always an error.
     roles.role(&loaded.run.agent)?;
@@ -65,11 +70,21 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }
-        run::to_its_end(run, style, 0).await
+        let followed = run::to_its_end(run, style, 0);
+        if style.quiet {
+            return followed.await;
+        }
+        warning_of_programs(&coordinator, loaded, followed).await
     });
     // Tasks that a killed run left waiting must not keep the program running.
     runtime.shutdown_background();
     landing::finish(context, loaded, ended?)
+}
+
+/// Says that what a partial clone lacks is fetched, which may take a while.
+fn tell_fetch(files: usize) {
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    output::note(&format!("fetching {files} that this partial clone lacks"));
 }
 
 /// Returns the plan with an agent that makes a plan of its goal; fails if it is a plan already.
@@ -79,6 +94,20 @@ fn to_be_planned(plan: Plan) -> Result<Plan, CommandError> {
     }
     let error = CommandError::usage("it has tasks already, so it is a plan and there is none to make");
     Err(error.hint("`orchestrate check` shows what would run"))
+}
+
+/// Follows a run to its end, and warns meanwhile of the project's programs that its commands start otherwise than the
+/// user's shell: asking them takes longer than a run may be delayed.
+async fn warning_of_programs<T>(coordinator: &Coordinator, loaded: &Loaded, followed: impl Future<Output = T>) -> T {
+    let warnings = program_warnings(coordinator, loaded);
+    tokio::pin!(followed);
+    tokio::pin!(warnings);
+    tokio::select! {
+        biased;
+        ended = &mut followed => return ended,
+        warnings = &mut warnings => warnings.iter().for_each(|line| output::warning(line)),
+    }
+    followed.await
 }
 
 /// Fails if a check can only fail because its program is missing; otherwise an agent would be paid to find that out.
@@ -113,8 +142,8 @@ fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> R
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
     plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
     plan.not_run().iter().for_each(|said| output::note(said));
-    project.warnings()?.iter().for_each(|warning| output::warning(warning));
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
+    project.warnings(base.as_deref())?.iter().for_each(|warning| output::warning(warning));
     let without_effect = project.without_effect(base.as_deref(), Some(&of_user)).map_err(CommandError::at_start)?;
     without_effect.iter().for_each(|warning| output::warning(warning));
     tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);

@@ -5,7 +5,7 @@ use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::shown_hash;
 use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep};
-use orchestrate_journal::{Store, unix_ms};
+use orchestrate_journal::{JournalError, Store, unix_ms};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
@@ -19,6 +19,9 @@ use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
 use crate::show::worktrees;
+
+/// The status of a run whose record cannot be read.
+const DAMAGED: &str = "damaged";
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
@@ -136,7 +139,13 @@ fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
     let mut rows = Vec::new();
     for run in store.runs()? {
         let status = match run.status {
-            RunStatus::Running => store.standing(&run.run_id)?.status_name(),
+            _ if run.is_damaged => DAMAGED,
+            RunStatus::Running => match store.standing(&run.run_id) {
+                Ok(standing) => standing.status_name(),
+                // The other runs are listed all the same.
+                Err(JournalError::Undecodable { .. }) => DAMAGED,
+                Err(error) => return Err(error.into()),
+            },
             ended => status_name(ended),
         };
         rows.push((run, status));
@@ -146,7 +155,7 @@ fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
             .iter()
             .map(|(run, status)| {
                 json!({"run_id": run.run_id, "status": status, "exit_code": run.exit_code, "plan": run.plan,
-                       "title": run.title, "started": orchestrate_core::event::rfc3339(run.started_ms)})
+                       "title": run.title, "damaged": run.is_damaged, "started": orchestrate_core::event::rfc3339(run.started_ms)})
             })
             .collect();
         return output::json(&list);
@@ -154,7 +163,8 @@ fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
     let lines: String = rows
         .iter()
         .map(|(run, status)| {
-            let title = run.title.as_deref().or(run.plan.as_deref()).unwrap_or("-");
+            let unreadable = if run.is_damaged { "(its record is damaged)" } else { "-" };
+            let title = run.title.as_deref().or(run.plan.as_deref()).unwrap_or(unreadable);
             let started = orchestrate_core::event::rfc3339(run.started_ms);
             format!("{}  {status:<12} {started}  {}\n", run.run_id, output::one_line(title, 60))
         })

@@ -4,22 +4,27 @@
 //! any effect, and each start gets exactly one end: where this process was killed, the next call writes it.
 
 mod call;
+mod call_audit;
 mod call_log;
 mod clock;
 mod passing;
+mod stdin;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 use orchestrate_cache::{Cache, CacheError, Lookup, Stream};
 use orchestrate_coordinator::{Interrupts, Passed, SandboxError, Surroundings, pass_through};
+use orchestrate_core::audit::CommandEnd;
 use orchestrate_core::marker::{Marker, Reason};
 use orchestrate_core::report::EXIT_INTERRUPTED;
 
 use self::call::Call;
+use self::call_audit::CallAudit;
 use self::call_log::CallLog;
 use self::clock::now;
 use self::passing::Passage;
+use self::stdin::Given;
 use crate::args::{ToolArgs, ToolCommand, ToolRunArgs};
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
@@ -41,24 +46,32 @@ pub(crate) fn execute(context: &Context, arguments: &ToolArgs) -> Result<u8, Com
 }
 
 fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
-    let interrupts = Interrupts::hold()?;
     let state = context.directories()?.state;
     let surroundings = Surroundings::at(&context.directory, &state)?;
     if let Some(error) = surroundings.unreadable() {
         output::warning(&format!("failed to {error}; the command runs as outside a repository"));
     }
-    let call = Call::of(context, arguments, &surroundings)?;
+    // Before signals are held back: whoever waits for the end of an input can be interrupted.
+    let mut call = Call::of(context, arguments, &surroundings)?;
+    let interrupts = Interrupts::hold()?;
     let log = CallLog::open(surroundings.calls())?;
+    let audit = CallAudit::of(context, surroundings.calls());
     call.configuration(now()).map_or(Ok(()), |marker| emit(&log, &marker))?;
     let cache = call.stores_or_replays().then(|| usable(Cache::open(&state))).flatten();
     if let Some(cache) = &cache
         && replayed(&call, cache, &log, &interrupts)?
     {
+        // Nothing started, so the call has no number of its own.
+        let id = arguments.id.clone().unwrap_or_else(|| call.identity.key.as_str().to_owned());
+        audit.note(CommandEnd { cached: true, ..call.ended(&id, (0, None), (0, now())) });
         return Ok(0);
     }
+    let given = call.given.take().map_or(Ok(()), Given::start);
+    given
+        .map_err(|error| CommandError::new(ErrorKind::Failed, format!("failed to pass standard input on: {error}")))?;
     let id = arguments.id.clone().map_or_else(|| log.next_id(), Ok)?;
     let passage = Passage::new(cache.filter(|_| call.stores()).as_ref(), &call.identity);
-    let rc = start_to_end(&Started { call: &call, id, at: now() }, &log, &interrupts, &passage)?;
+    let rc = start_to_end(&Started { call: &call, id, at: now(), audit: &audit }, &log, &interrupts, &passage)?;
     if rc == 0 {
         store(&call, &surroundings, &passage);
     }
@@ -123,6 +136,7 @@ struct Started<'a> {
     call: &'a Call,
     id: String,
     at: u64,
+    audit: &'a CallAudit,
 }
 
 fn start_to_end(
@@ -131,7 +145,7 @@ fn start_to_end(
     interrupts: &Interrupts,
     passage: &Passage,
 ) -> Result<u8, CommandError> {
-    let Started { call, id, at } = started;
+    let Started { call, id, at, audit } = started;
     let open = log.begin(id, *at)?;
     emit(
         log,
@@ -154,6 +168,7 @@ fn start_to_end(
     };
     passage.end_line();
     let duration_ms = ended.saturating_sub(*at);
+    audit.note(call.ended(id, (rc, reason), (duration_ms, ended)));
     let end = match reason {
         None => Marker::ended(id, rc.into(), duration_ms, ended),
         reason => Marker::ToolEnd { id: id.clone(), rc: rc.into(), duration_ms, reason, ts: ended },

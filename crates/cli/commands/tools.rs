@@ -1,10 +1,14 @@
 //! `tools`: lists the tools that agents can be given, shows one, writes their reference, and checks `.tool` files.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_coordinator::{Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, tools_reference};
+use orchestrate_coordinator::{
+    CallLimits, Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, limits_of, tools_reference,
+};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+use orchestrate_core::{ToolCalls, ToolMetrics};
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 
@@ -16,6 +20,10 @@ use crate::show::tool_files;
 
 /// How wide the names and the categories of a list are.
 const WIDTHS: (usize, usize) = (22, 9);
+/// The number of newest runs in which calls are counted: reading all of a long history would take a while.
+const COUNTED_RUNS: usize = 20;
+/// How many events are read at once.
+const EVENTS_AT_ONCE: usize = 512;
 /// How much of a description a list shows, in characters.
 const SHOWN: usize = 80;
 
@@ -23,19 +31,75 @@ const SHOWN: usize = 80;
 pub(crate) fn execute(context: &Context, arguments: &ToolsArgs) -> Result<u8, CommandError> {
     match &arguments.command {
         ToolsCommand::List { category, json } => {
-            let registry = tools(context)?.registry;
-            let category = category.as_deref().map(|name| category_of(&registry, name)).transpose()?;
-            list(&registry, &registry.tools(category.as_ref()), json.json)?;
+            let (found, facts) = with_facts(context, json.json)?;
+            let registry = &found.registry;
+            let category = category.as_deref().map(|name| category_of(registry, name)).transpose()?;
+            list(registry, &registry.tools(category.as_ref()), facts.as_ref())?;
         }
         ToolsCommand::Search { word, json } => {
-            let registry = tools(context)?.registry;
-            list(&registry, &registry.search(word), json.json)?;
+            let (found, facts) = with_facts(context, json.json)?;
+            list(&found.registry, &found.registry.search(word), facts.as_ref())?;
         }
-        ToolsCommand::Info { name, json } => info(&tools(context)?.registry, name, json.json)?,
+        ToolsCommand::Info { name, json } => {
+            let (found, facts) = with_facts(context, json.json)?;
+            info(&found.registry, name, facts.as_ref())?;
+        }
         ToolsCommand::Check { files, json } => return check(context, files, json.json),
-        ToolsCommand::Docs { format } => docs(&tools(context)?.registry, *format)?,
+        ToolsCommand::Docs { format: DocsFormat::Md } => {
+            output::result(&tools_reference(&tools(context)?.registry))?;
+        }
+        ToolsCommand::Docs { format: DocsFormat::Json } => {
+            let (found, facts) = with_facts(context, true)?;
+            list(&found.registry, &found.registry.tools(None), facts.as_ref())?;
+        }
     }
     Ok(EXIT_OK)
+}
+
+/// What is said of tools beside what they are.
+struct Facts {
+    never_replayed: Vec<String>,
+    limits: CallLimits,
+    /// How they were used here.
+    calls: BTreeMap<String, ToolMetrics>,
+}
+
+impl Facts {
+    /// Returns how often a tool ran in this repository's newest runs, how often with success, and how long it took.
+    fn use_of(&self, tool: &str) -> Value {
+        let ToolMetrics { usage_count, success_rate, p50, p95 } = self.calls.get(tool).cloned().unwrap_or_default();
+        let rate = (usage_count > 0).then_some(success_rate);
+        json!({"calls": usage_count, "success_rate": rate, "p50_ms": p50.as_millis(), "p95_ms": p95.as_millis()})
+    }
+}
+
+/// Returns the tools that a run here would have, with what is said of them as JSON.
+fn with_facts(context: &Context, as_json: bool) -> Result<(FoundTools, Option<Facts>), CommandError> {
+    let found = tools(context)?;
+    if !as_json {
+        return Ok((found, None));
+    }
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let (never_replayed, limits) = (found.never_replayed.clone(), CallLimits::of(&loaded.run.tool_settings));
+    Ok((found, Some(Facts { never_replayed, limits, calls: calls(context)? })))
+}
+
+/// Returns how the tools were used in this repository's newest runs; outside a repository, and before the first run,
+/// not at all.
+fn calls(context: &Context) -> Result<BTreeMap<String, ToolMetrics>, CommandError> {
+    let mut calls = ToolCalls::default();
+    let store = context.project().ok().map(|project| project.store()).transpose()?.flatten();
+    let Some(store) = store else { return Ok(calls.metrics()) };
+    for run in store.runs()?.into_iter().take(COUNTED_RUNS) {
+        let mut seen = 0;
+        loop {
+            let facts = store.events(&run.run_id, seen, EVENTS_AT_ONCE)?;
+            facts.iter().for_each(|fact| calls.apply(&fact.event));
+            let Some(last) = facts.last() else { break };
+            seen = last.seq;
+        }
+    }
+    Ok(calls.metrics())
 }
 
 /// Returns the tools that a run here would have, and prints why files are skipped.
@@ -66,9 +130,10 @@ fn category_of(registry: &ToolRegistry, name: &str) -> Result<Category, CommandE
     Err(error.hint(format!("the categories: {}", known.join(", "))))
 }
 
-fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], as_json: bool) -> Result<(), CommandError> {
-    if as_json {
-        let all: Vec<Value> = tools.iter().map(|tool| object(registry, tool.as_ref())).collect();
+/// Prints tools, as JSON with these facts.
+fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], facts: Option<&Facts>) -> Result<(), CommandError> {
+    if let Some(facts) = facts {
+        let all: Vec<Value> = tools.iter().map(|tool| object(registry, tool.as_ref(), facts)).collect();
         return output::json(&all);
     }
     let mut text = String::new();
@@ -81,20 +146,13 @@ fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], as_json: bool) -> Res
     output::result(&text)
 }
 
-fn docs(registry: &ToolRegistry, format: DocsFormat) -> Result<(), CommandError> {
-    match format {
-        DocsFormat::Md => output::result(&tools_reference(registry)),
-        DocsFormat::Json => list(registry, &registry.tools(None), true),
-    }
-}
-
-fn info(registry: &ToolRegistry, name: &str, as_json: bool) -> Result<(), CommandError> {
+fn info(registry: &ToolRegistry, name: &str, facts: Option<&Facts>) -> Result<(), CommandError> {
     let Some(tool) = registry.resolve(name) else {
         let error = CommandError::usage(format!("there is no tool `{}`", output::one_line(name, SHOWN)));
         return Err(error.hint(format!("similar tools: {}", registry.nearest(name).join(", "))));
     };
-    if as_json {
-        return output::json(&object(registry, tool.as_ref()));
+    if let Some(facts) = facts {
+        return output::json(&object(registry, tool.as_ref(), facts));
     }
     let mut text = described(tool.as_ref());
     let aliases: Vec<&str> = registry.names().aliases_of(tool.name()).collect();
@@ -133,12 +191,15 @@ fn second_forms<'a>(registry: &'a ToolRegistry, tool: &'a str) -> impl Iterator<
     registry.second_forms().filter(move |form| registry.names().canonical(form.name()) == tool)
 }
 
-fn object(registry: &ToolRegistry, tool: &dyn Tool) -> Value {
+fn object(registry: &ToolRegistry, tool: &dyn Tool, facts: &Facts) -> Value {
     let forms: Vec<Value> = second_forms(registry, tool.name()).map(|form| of_tool(form.as_ref())).collect();
     let mut object = of_tool(tool);
     if let Some(object) = object.as_object_mut() {
         object.insert("aliases".to_owned(), registry.names().aliases_of(tool.name()).collect());
         object.insert("second_forms".to_owned(), json!(forms));
+        object.insert("cacheable".to_owned(), json!(!facts.never_replayed.iter().any(|name| name == tool.name())));
+        object.insert("limits".to_owned(), limits_of(tool, &facts.limits));
+        object.insert("use".to_owned(), facts.use_of(tool.name()));
     }
     object
 }

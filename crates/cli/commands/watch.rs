@@ -69,7 +69,7 @@ async fn watch(store: &Store, run: &RunId, style: Style) -> Result<Watched, Comm
         }
         display.state(&state);
         tokio::select! {
-            _ = ticks.tick() => display.tick(),
+            _ = ticks.tick() => display.tick(&[]),
             request = signals.next() => {
                 display.end()?;
                 return Ok(Watched::Left(request.exit_code));

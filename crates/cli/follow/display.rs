@@ -1,8 +1,9 @@
 //! Shows a run in progress: live lines on a terminal, plain lines elsewhere, events as JSON on standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use orchestrate_coordinator::Retry;
+use orchestrate_coordinator::{Retry, RunningCheck};
 use orchestrate_core::event::ReturnCause;
 use orchestrate_core::{Event, Recorded, RunMarkers, RunState, TaskId};
 
@@ -140,9 +141,17 @@ impl Display {
     }
 
     /// Animates the live lines.
-    pub(crate) fn tick(&mut self) {
+    pub(crate) fn tick(&mut self, running: &[RunningCheck]) {
         if let Some(live) = &mut self.live {
-            live.tick();
+            live.tick(running);
+        }
+    }
+
+    /// Prints the last line of each check that has run for at least this long.
+    pub(crate) fn still_running(&mut self, running: &[RunningCheck], least: Duration) {
+        let long = running.iter().filter(|check| check.elapsed >= least && !self.style.quiet);
+        for line in long.map(progress::still_running_line).collect::<Vec<_>>() {
+            self.note(&line);
         }
     }
 

@@ -11,7 +11,7 @@ use orchestrate_settings::Loaded;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
 use crate::follow::planned;
-use crate::follow::run::Followed;
+use crate::follow::run::{Followed, runtime};
 use crate::follow::signals::Attention;
 use crate::show::next;
 use crate::show::output;
@@ -61,19 +61,19 @@ fn not_landed(report: &mut Report, error: &CommandError) {
 
 /// Lands a run.
 pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
-    until_signalled(context, loaded, |runs, options| runs.land(run, &options))
+    until_signalled(context, loaded, async |runs, options| runs.land(run, &options).await)
 }
 
 /// Lands, or undoes a landing, unless a signal asks to stop before anything has moved.
 pub(crate) fn until_signalled(
     context: &Context,
     loaded: &Loaded,
-    act: impl FnOnce(&Archive, LandOptions) -> Result<Landed, CoordinatorError>,
+    act: impl AsyncFnOnce(&Archive, LandOptions) -> Result<Landed, CoordinatorError>,
 ) -> Result<Landed, CommandError> {
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
     let options = LandOptions { cancel: attention.cancel.clone(), ..options };
-    act(&runs, options).map_err(|error| interruptible(error, &attention))
+    runtime()?.block_on(act(&runs, options)).map_err(|error| interruptible(error, &attention))
 }
 
 /// Converts an error; an interruption gets the exit code of its signal.

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use orchestrate_coordinator::RunningCheck;
 use orchestrate_core::{Liveness, RunState, TaskId, TaskRecord};
 use orchestrate_journal::unix_ms;
 
@@ -19,6 +20,8 @@ use crate::show::tree::{self, Branches, Node, Row};
 pub(crate) const TICK: Duration = Duration::from_millis(120);
 /// Rows that are not for agents: the total, and one line of earlier output.
 const RESERVED_ROWS: usize = 2;
+/// How many checks have a line.
+const MOST_CHECKS: usize = 3;
 /// The frames of the animation at the beginning of a line.
 const SPINNER: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
 
@@ -28,7 +31,10 @@ pub(crate) struct Live {
     ticks: usize,
     /// The number of the newest event that was shown, and when it was recorded.
     newest: Option<(u64, Instant)>,
+    /// The lines of agents, and the total.
     lines: Vec<Line>,
+    /// The lines of checks, which stand above the total.
+    checks: Vec<Line>,
 }
 
 /// A line that is redrawn.
@@ -44,7 +50,7 @@ struct Line {
 impl Live {
     /// Creates the lines, with none on the screen yet.
     pub(crate) fn new(branches: Branches) -> Live {
-        Live { branches, ticks: 0, newest: None, lines: Vec::new() }
+        Live { branches, ticks: 0, newest: None, lines: Vec::new(), checks: Vec::new() }
     }
 
     /// Shows the state of the run.
@@ -60,15 +66,19 @@ impl Live {
         self.draw(columns);
     }
 
-    /// Draws the next frame of the animation.
-    pub(crate) fn tick(&mut self) {
+    /// Draws the next frame of the animation, with the last lines of the checks that run.
+    pub(crate) fn tick(&mut self, running: &[RunningCheck]) {
+        let (height, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
+        let room = height.saturating_sub(self.lines.len() + RESERVED_ROWS).min(MOST_CHECKS);
+        self.checks = running.iter().take(room).map(line_of_check).collect();
         self.ticks += 1;
-        self.draw(columns());
+        self.draw(columns);
     }
 
     /// Erases the lines.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
+        self.checks.clear();
         self.draw(columns());
     }
 
@@ -76,10 +86,19 @@ impl Live {
         let spinner = SPINNER.get(self.ticks % SPINNER.len()).copied().unwrap_or(' ');
         let since = self.newest.map_or(Duration::ZERO, |(_, recorded)| recorded.elapsed());
         let fitted = |Line { text, worked, goes_on }: &Line| {
-            fitted(spinner, text, if *goes_on { *worked + since } else { *worked }, columns)
+            fitted_line(spinner, text, if *goes_on { *worked + since } else { *worked }, columns)
         };
-        output::live(self.lines.iter().map(fitted).collect());
+        // The time of a check is its own, since nothing is recorded of it until it ends.
+        let of_check = |Line { text, worked, .. }: &Line| fitted_line(spinner, text, *worked, columns);
+        let (agents, total) = self.lines.split_at(self.lines.len().saturating_sub(1));
+        let shown = agents.iter().map(fitted).chain(self.checks.iter().map(of_check));
+        output::live(shown.chain(total.iter().map(fitted)).collect());
     }
+}
+
+/// Returns the line of a check that runs.
+fn line_of_check(check: &RunningCheck) -> Line {
+    Line { text: progress::running_line(check), worked: check.elapsed, goes_on: false }
 }
 
 /// Returns the moment of a date, as far as the machine's clock has not been changed since; now if it is too long ago.
@@ -132,7 +151,7 @@ fn columns() -> usize {
 
 /// Fits a line, with its time at the end, to the screen; the last column stays free, since terminals treat it
 /// differently.
-fn fitted(spinner: char, text: &str, time: Duration, columns: usize) -> String {
+fn fitted_line(spinner: char, text: &str, time: Duration, columns: usize) -> String {
     let time = clock(time.as_secs());
     let text = output::plain(text);
     let room = columns.saturating_sub(1).saturating_sub(3 + time.len());
@@ -171,7 +190,7 @@ mod tests {
             ("日本語 running", 14, "⠋ 日本  1m05s".to_owned(), 13),
         ];
         for (text, columns, expected, wide) in table {
-            let line = fitted('⠋', text, Duration::from_secs(65), columns);
+            let line = fitted_line('⠋', text, Duration::from_secs(65), columns);
             assert!(
                 columns::width(&line) <= wide && line.starts_with(expected.split("  ").next().unwrap()),
                 "{line:?}"

@@ -28,6 +28,8 @@ use crate::show::terminal::Terminal;
 
 /// How many events are read at once: enough for any burst, but few enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
+/// How often the last line of a long check is printed where no lines can be redrawn.
+const STILL_RUNNING: Duration = Duration::from_secs(30);
 /// How long a killed run may take to record its end, even on a busy disk; its processes die at once, or together with
 /// this one.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
@@ -83,7 +85,9 @@ pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, Strin
     let demand = SandboxDemand::of(variables).filter(|demand| demand.is_strict);
     let demanded = demand.map(|demand| format!(", as {} demands", demand.by)).unwrap_or_default();
     let groups = if kernel_limits().is_ok() { ", each command in a control group" } else { "" };
-    format!("sandbox tier: {}{groups}{demanded}", coordinator.confinement())
+    let forbids =
+        coordinator.sandbox_forbids().map(|forbidden| format!("\nin this tier, {forbidden}")).unwrap_or_default();
+    format!("sandbox tier: {}{groups}{demanded}{forbids}", coordinator.confinement())
 }
 
 /// A run that has ended, with its report.
@@ -148,6 +152,9 @@ fn killed(state: RunState, exit_code: u8) -> Report {
 async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
     let mut signals = Signals::listen()?;
     let (mut state, mut retries) = (run.watch(), run.retries());
+    let running = run.running_checks();
+    let mut still = tokio::time::interval(STILL_RUNNING);
+    still.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let shutdown = run.shutdown();
     let waiting = run.wait();
     tokio::pin!(waiting);
@@ -162,7 +169,11 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
         }
         tokio::select! {
             _ = ticks.tick(), if display.is_live() => {
-                display.tick();
+                display.tick(&running.now());
+                is_news = false;
+            }
+            _ = still.tick(), if !display.is_live() => {
+                display.still_running(&running.now(), STILL_RUNNING);
                 is_news = false;
             }
             ended = &mut waiting => {

@@ -31,6 +31,15 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         CoordinatorError::FewFiles { .. } => {
             Some("start it where `ulimit -Hn` allows more, such as in a new shell".to_owned())
         }
+        CoordinatorError::NothingToAdopt { run, task } => {
+            Some(format!("`orchestrate open {task} --run {run}` starts a shell in its worktree"))
+        }
+        CoordinatorError::OwnChanges { run, task, .. } => {
+            Some(format!("`orchestrate adopt {task} --run {run}` takes it first"))
+        }
+        CoordinatorError::NotChanged { run, task, .. } => {
+            Some(format!("`orchestrate review {task} --run {run}` lists the files"))
+        }
         CoordinatorError::NoPlace { run, task, .. } => {
             Some(format!("`orchestrate review {task} --run {run}` shows its work"))
         }
@@ -54,6 +63,12 @@ fn of_journal(error: &JournalError) -> Option<String> {
         JournalError::Unusable { .. } => "set XDG_STATE_HOME to another folder".to_owned(),
         JournalError::ForeignFileSystem { .. } => "set XDG_STATE_HOME to a folder on a local disk".to_owned(),
         JournalError::Corrupt { path, .. } => format!("restore it from a backup, or {}", moved_away(path)),
+        JournalError::Undecodable { run, .. } => format!(
+            "`orchestrate log {run}` shows what was recorded before it, and `orchestrate recover {run}` the work that is \
+             kept; what it has merged is on the branch {}; `orchestrate run PLAN` continues with what is left of the \
+             plan, and `orchestrate discard {run}` removes this run",
+            run.integration_branch()
+        ),
         JournalError::OtherFormat { found, known, .. } if found > known => "use that version".to_owned(),
         JournalError::OtherFormat { path, .. } => {
             format!("finish its runs with that version, or {}", moved_away(path))
@@ -80,6 +95,9 @@ fn red_base(run: &RunId, fix: Option<&str>) -> String {
 fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
     Some(match refusal {
         ResultRefusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
+        ResultRefusal::LandingOpen { run } => {
+            format!("`orchestrate land {run}` completes it; then `orchestrate land --undo {run}` can undo it")
+        }
         ResultRefusal::Rejected { run, tasks, drops } => undecided(run, tasks, drops),
         ResultRefusal::Entangled { run, task, .. } | ResultRefusal::RedWithout { run, task, .. } => {
             format!("`orchestrate retry {task} -m TEXT --run {run}` replaces its work instead")

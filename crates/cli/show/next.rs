@@ -26,6 +26,7 @@ fn command(named: Named<'_>, run: &RunId, action: &Action) -> String {
         Action::Answer(call) => named.within(format!("approve {}", short(call.as_str()))),
         Action::Reply { task, question } => named.within(format!("message {task} TEXT --reply-to {question}")),
         Action::Approve(task) => named.within(format!("approve {task}")),
+        Action::Adopt(task) => named.within(format!("adopt {task}")),
         Action::Reject(task) => named.within(format!("reject {task} -m TEXT")),
         Action::Retry(task) => named.within(format!("retry {task} -m TEXT")),
         Action::Drop { task, with_dependents } => {

@@ -5,17 +5,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use orchestrate_coordinator::Retry;
+use orchestrate_coordinator::{Retry, RunningCheck};
 use orchestrate_core::egress::{EgressDecided, EgressDecision};
 use orchestrate_core::event::{
-    FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
+    AdoptedWork, FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
 };
 use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    CallHash, Event, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState,
-    StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
+    CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId,
+    RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
@@ -30,6 +30,8 @@ const NOTICED: Duration = Duration::from_secs(2);
 const MOST_LINES: usize = 6;
 /// The maximum length, in characters, of external text in a line.
 const WIDTH: usize = 100;
+/// The maximum length, in characters, of a command beside the line that it has written.
+const COMMAND_WIDTH: usize = 40;
 
 /// Returns the line of an event, if it has one; with `verbose`, nearly every event has one.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
@@ -49,6 +51,17 @@ pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
         _ => String::new(),
     };
     (*wait >= NOTICED).then(|| format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s"))
+}
+
+/// Returns the line of a check that runs, with the last line that it has written.
+pub(crate) fn running_line(check: &RunningCheck) -> String {
+    let last = check.last_line.as_deref().map(|line| format!(": {}", one_line(line, WIDTH)));
+    format!("{}{}", one_line(&check.command, COMMAND_WIDTH), last.unwrap_or_else(|| ": no output yet".to_owned()))
+}
+
+/// Returns the same with the time since its start, for where lines are not redrawn.
+pub(crate) fn still_running_line(check: &RunningCheck) -> String {
+    format!("still running after {}: {}", duration(check.elapsed), running_line(check))
 }
 
 /// Formats a duration in whole seconds, for people.
@@ -80,10 +93,12 @@ fn milestone(event: &Event) -> Option<String> {
             let what = match scope {
                 VerifyScope::Task => "check",
                 VerifyScope::Run => "check of the merged tree",
+                VerifyScope::Target => "check of the tree without its work",
             };
             let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
             format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
         }
+        Event::CheckFlaky(flaky) => flaky_check(flaky),
         Event::BaseVerifying { .. } | Event::BaseVerified { .. } => return of_base(event),
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", names(files, WIDTH))
@@ -122,6 +137,13 @@ fn milestone(event: &Event) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+/// Describes a check that has failed and passed on one tree.
+pub(crate) fn flaky_check(FlakyCheck { task, command, tree, exit, .. }: &FlakyCheck) -> String {
+    let of = task.as_ref().map_or_else(|| "base".to_owned(), ToString::to_string);
+    let (command, tree) = (one_line(command, WIDTH), short(tree.as_str()));
+    format!("{of}: flaky check: `{command}` has failed ({exit}) and passed on the same tree {tree}")
 }
 
 /// Describes an event of the check of the base.
@@ -274,6 +296,9 @@ fn detail(event: &Event) -> Option<String> {
         Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => format!("{task}: merging into {agent}"),
         Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
+            format!("{task}: your commit {} is its work now", short(commit.as_str()))
+        }
         Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
         _ => return message_detail(event),
     })
@@ -361,6 +386,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::ChildrenEnded => "the agents that it spawned have ended",
         ReturnCause::Rejected => "rejected in review",
         ReturnCause::Retried => "retried on request",
+        ReturnCause::Rest => "a part was taken, and this is the rest",
     }
 }
 

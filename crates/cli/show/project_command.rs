@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
+use orchestrate_core::setup_hosts::PUBLIC_REGISTRIES;
 use orchestrate_settings::consent::{NetworkUse, ProjectCommand};
 
 use crate::show::output::one_line;
 use crate::show::parked_call;
 
 /// What the network means for the user.
-const NETWORK_WARNING: &str =
-    "it MAY USE THE NETWORK: it can send what it reads, and reach the services of this machine";
-/// How many of the files that a setup reads are named.
-const MAX_NAMED: usize = 20;
+const NETWORK_WARNING: &str = "it MAY USE THE NETWORK, with whatever files of the project it reads and runs, and can send \
+                               what it reads";
 
 /// Renders the whole command, and what it sees and reads if it may use the network.
 pub(crate) fn render(command: &ProjectCommand) -> String {
@@ -30,13 +29,15 @@ fn render_network(network: &NetworkUse) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "it sees {}", one_line(seen, 200));
     }
-    if !network.files.is_empty() {
-        let named: Vec<String> =
-            network.files.keys().take(MAX_NAMED).map(|path| one_line(&path.to_string_lossy(), 200)).collect();
-        let more = network.files.len().saturating_sub(MAX_NAMED);
-        let more = if more > 0 { format!(" and {more} more files") } else { String::new() };
-        let _ = writeln!(text, "it reads or runs, as far as known, {}{more}", named.join(", "));
-        text.push_str("you are asked again once one of these files, or the command, has changed\n");
-    }
+    let besides: Vec<String> = network.hosts.iter().map(|host| one_line(host, 200)).collect();
+    let besides = if besides.is_empty() { String::new() } else { format!(", and {}", besides.join(", ")) };
+    let _ = writeln!(
+        text,
+        "it reaches the public registries of packages ({}){besides}; nothing else",
+        PUBLIC_REGISTRIES.join(", ")
+    );
+    text.push_str(
+        "you are asked again once the command, what it sees or a host has changed, not for files that it reads\n",
+    );
     text
 }

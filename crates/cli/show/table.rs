@@ -2,11 +2,12 @@
 
 use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
-use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport, TaskTaint};
+use orchestrate_core::report::{EXIT_OK, LandedResult, ReportUsage, STOPPED, TaskReport, TaskTaint};
 use orchestrate_core::run_state::{Approval, EndCause, TakeOver, TaskError, Verify};
 use orchestrate_core::taint::OutsideSource;
 use orchestrate_core::{
-    AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState, split_hint,
+    AgentId, CallHash, FlakyCheck, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState,
+    split_hint,
 };
 
 use crate::show::columns;
@@ -48,13 +49,22 @@ pub(crate) fn render(report: &Report, branches: Branches) -> String {
     let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
     let of_tasks = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
     let (branch, commit) = (&report.integration_branch, short(report.integration_commit.as_str()));
-    with_result(report, branches, &format!("{of_tasks}result: {branch} at {commit}\n"))
+    let landed = report.landed.as_ref().map(landed).unwrap_or_default();
+    with_result(report, branches, &format!("{of_tasks}result: {branch} at {commit}\n{landed}"))
 }
 
 /// Renders the report of a run whose result has landed and whose branches are gone.
 pub(crate) fn render_pruned(report: &Report, branches: Branches) -> String {
     let commit = short(report.integration_commit.as_str());
-    with_result(report, branches, &format!("result: {commit}, which has landed; its branches were removed\n"))
+    let landed = report.landed.as_ref().map(landed).unwrap_or_default();
+    let result = format!("result: {commit}, which has landed; its branches were removed\n{landed}");
+    with_result(report, branches, &result)
+}
+
+/// Describes where a result has landed.
+fn landed(LandedResult { branch, commit, is_whole }: &LandedResult) -> String {
+    let part = if *is_whole { "" } else { "; what was merged since has not landed" };
+    format!("landed in {branch} as {}{part}\n", short(commit.as_str()))
 }
 
 /// Renders a report with the lines that say where the result is.
@@ -70,6 +80,7 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
         }
         text.push_str(&remarks(task));
     }
+    text.push_str(&flaky(&report.flaky_checks));
     text.extend(report.rejecting_endpoints.iter().map(rejecting));
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
         let why = if report.tasks.iter().any(|task| task.state.is_skipped()) {
@@ -98,6 +109,11 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
     ));
     text.push_str(&answer(report));
     text
+}
+
+/// Lists the checks that have failed and passed on one tree, each in a line.
+pub(crate) fn flaky(checks: &[FlakyCheck]) -> String {
+    checks.iter().map(|check| format!("{}\n", progress::flaky_check(check))).collect()
 }
 
 /// Describes why a task did not succeed, and how to mend that if it is known.
@@ -333,7 +349,7 @@ pub(crate) fn check(verify: Verify) -> &'static str {
 
 /// Aligns rows in columns, with the titles last, cut to the width of the table. A tree has no titles if there is no
 /// room for them: its ids say what the tasks are.
-fn with_titles<const N: usize>(rows: &[[String; N]], titles: &[&str], is_tree: bool) -> String {
+pub(crate) fn with_titles<const N: usize>(rows: &[[String; N]], titles: &[&str], is_tree: bool) -> String {
     let lines: Vec<String> = aligned_lines(rows).collect();
     let used = lines.iter().map(|line| columns::width(line)).max().unwrap_or(0) + GAP;
     if is_tree && used + MIN_TITLE_WIDTH > WIDTH {

@@ -14,6 +14,7 @@ use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
 use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
+use orchestrate_settings::Problem;
 
 use crate::afterwards::refusal::ResultRefusal;
 use crate::link::link_error::LinkError;
@@ -25,9 +26,27 @@ pub enum CoordinatorError {
     /// The user's consents cannot be read.
     #[error(transparent)]
     Consent(#[from] orchestrate_settings::consent::ConsentError),
+    /// A tool that is to answer for another one never could.
+    #[error("use the alternative `{pair}` of `tools.alternatives`: {reason}")]
+    Alternative {
+        /// The tool and the other one, as they are written.
+        pair: String,
+        /// Why it cannot.
+        reason: String,
+    },
+    /// Variables of the environment have invalid values.
+    #[error("use the environment: {}", in_one_line(.0))]
+    Variables(Vec<Problem>),
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The repository's git directory has become read-only, which concerns all tasks alike: the run can be resumed once
+    /// it is writable.
+    #[error("{source}; the repository is read-only")]
+    ReadOnlyRepository {
+        /// What could not be written.
+        source: Box<GitError>,
+    },
     /// Files that another attempt would replace cannot be saved, and nothing unsaved is deleted.
     #[error(
         "save the files in {path} before replacing them: {source}; remove the cause there, or commit the files \
@@ -153,6 +172,11 @@ pub enum CoordinatorError {
         /// The names of all roles that this run has, separated by commas.
         known: String,
     },
+    /// There is no such provider of models.
+    #[error(
+        "find the provider '{0}'; a provider is the first part of a model's name, such as `openai` in `openai/gpt-5`"
+    )]
+    NoSuchProvider(String),
     /// A role or prompt file cannot be used.
     #[error("use {path}: {reason}")]
     BadFile {
@@ -190,6 +214,42 @@ pub enum CoordinatorError {
         line: usize,
         /// The number of lines of the file, or `None` if there is no such file.
         lines: Option<usize>,
+    },
+    /// The user has changed nothing on a task's branch or in its worktree.
+    #[error("take what you changed for {task}: nothing on its branch or in its worktree differs from its work")]
+    NothingToAdopt {
+        /// The run of the task.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+    },
+    /// The user's own changes are not in the work of which a part is to be taken.
+    #[error("take a part of {task}: {own}")]
+    OwnChanges {
+        /// The run of the task.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// What is not in it, in words.
+        own: String,
+    },
+    /// The work does not change a file of which it is to be taken.
+    #[error("take `{unknown}` of {task}: its work changes no such file or folder")]
+    NotChanged {
+        /// The run of the task.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// The file or folder as named.
+        unknown: String,
+    },
+    /// Conflicts are left in the worktree whose files are to be taken.
+    #[error("take what you changed for {task}: these conflicts are not resolved: {}", files.join(", "))]
+    InConflict {
+        /// The task.
+        task: TaskId,
+        /// The files, each with the line of its first marker if it has one.
+        files: Vec<String>,
     },
     /// A branch of a run was moved from outside.
     #[error("move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}")]
@@ -307,6 +367,11 @@ fn each(errors: &[PolicyError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
+/// Returns each problem with where it is.
+fn in_one_line(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; ")
+}
+
 fn listed(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", shown_path(path))).collect();
     names.join(", ")
@@ -374,13 +439,20 @@ impl CoordinatorError {
             | Self::Model(_)
             | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
+            | Self::Alternative { .. }
+            | Self::Variables(_)
             | Self::AuditLog { .. }
             | Self::FewFiles { .. }
             | Self::StateFolder { .. }
             | Self::UnknownRole { .. }
+            | Self::NoSuchProvider(_)
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
             | Self::NoPlace { .. }
+            | Self::NothingToAdopt { .. }
+            | Self::OwnChanges { .. }
+            | Self::NotChanged { .. }
+            | Self::InConflict { .. }
             | Self::CannotGoOn { .. }
             | Self::RedBase(_)
             | Self::Spawn { .. }
@@ -419,6 +491,7 @@ impl CoordinatorError {
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() || self.is_kill() => None,
+            Self::ReadOnlyRepository { .. } => None,
             Self::Git(_) | Self::Configuration { .. } | Self::Unkeepable { .. } | Self::Io { .. } => {
                 Some(FailureCause::Worktree)
             }

@@ -17,6 +17,7 @@ mod worktree;
 
 pub use afterwards::archive::Archive;
 pub use afterwards::clean::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
+pub use afterwards::discard::{Discarded, LostCommit};
 pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};
 pub use afterwards::landing_commit::{Brought, LandStyle};
@@ -25,9 +26,10 @@ pub use afterwards::plan_boxes::Boxes;
 pub use afterwards::propose::Proposed;
 pub use afterwards::prune::{Pruned, PrunedRun};
 pub use afterwards::refusal::ResultRefusal;
+pub use afterwards::review::ResultDiff;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};
-pub use api::diagnosis::{Check, CheckStatus, Diagnosis};
+pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
 pub use api::permissions::{AgentPermissions, PermissionError};
 pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of};
 pub use api::programs::may_find;
@@ -35,19 +37,21 @@ pub use api::project::{Project, TaskMap, WorktreeSize};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
+pub use api::vendors::{UnaskedVendor, Vendors, vendor_named, vendors_of};
 pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, PlanPlace};
 pub use link::link_error::LinkError;
-pub use orchestrate_model::prices_date;
+pub use merge::setup_network::setup_hosts;
+pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, kernel_limits,
     leave_control_groups, pass_through, protect_process, run_helper_if_asked,
 };
 pub use orchestrate_tools::{
-    Answer, Answered, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues,
-    Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, makes_maps,
-    tools_reference,
+    Answer, Answered, CallLimits, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity,
+    SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError,
+    limits_of, makes_maps, tools_reference,
 };
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
@@ -56,6 +60,7 @@ pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};
 pub use run::recorded_requests::RequestReader;
 pub use run::retry_notices::Retry;
+pub use run::running_checks::{RunningCheck, RunningChecks};
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};
 pub use texts::repository_map::NoMap;

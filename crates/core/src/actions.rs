@@ -41,6 +41,8 @@ pub enum Action {
     },
     /// Approves a task's work; if the work was rejected, withdraws the rejection.
     Approve(TaskId),
+    /// Makes what the user has changed on a task's branch and in its worktree the task's work.
+    Adopt(TaskId),
     /// Returns a task's work with a comment.
     Reject(TaskId),
     /// Retries a task that did not succeed.
@@ -216,6 +218,11 @@ impl ReviewEntry {
         let is_asked_for = self.state == TaskState::AwaitingReview || self.stale;
         let review = is_asked_for.then(|| Action::Review(Some(self.task.clone())));
         let reply = |question: &Envelope| Action::Reply { task: self.task.clone(), question: question.sequence };
-        review.into_iter().chain(self.questions.iter().map(reply)).collect()
+        review.into_iter().chain(self.adopt()).chain(self.questions.iter().map(reply)).collect()
+    }
+
+    /// Returns the action that makes the user's changes part of the work, if there are any.
+    pub fn adopt(&self) -> Option<Action> {
+        self.own.is_some().then(|| Action::Adopt(self.task.clone()))
     }
 }

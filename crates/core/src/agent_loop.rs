@@ -5,10 +5,14 @@
 //! happened, and feeds it back as an [`AgentFact`]; feeding the recorded facts of a dead process to a new loop brings
 //! it to the same state. It does no IO, has no clock, and sees whole replies only, never a stream.
 
+mod older_repeats;
 mod repeats;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use self::older_repeats::OlderRepeats;
 use self::repeats::{Repeated, Repeats};
 use crate::agent_spec::AgentSpec;
 use crate::context::{Compaction, Context, Fit, Memo, TokenCounter, fit, tokens_beside_messages};
@@ -26,6 +30,12 @@ const EMPTY_REPLIES: u32 = 2;
 const CUT_REPLIES: u32 = 3;
 /// The maximum number of calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
+/// What an agent is told that repeats itself.
+const REPEATED: &str = "You have made the same calls with the same results several times. Do something different, or \
+                        end with a report of what blocks you.";
+/// The answer to a call that is not run because it has had the same result too often.
+const NOT_REPEATED: &str = "Not run: this call has had the same result five times. Do something different, or end with \
+                            a report of what blocks you.";
 /// The tool with which an agent waits for others.
 const WAIT_TOOL: &str = "wait_for_agents";
 
@@ -166,7 +176,12 @@ pub struct AgentLoop {
     attempt_turns: u32,
     empty_replies: u32,
     cut_replies: u32,
+    #[serde(default)]
+    older_repeats: OlderRepeats,
     repeats: Repeats,
+    /// The names of the tools that may change files, in lower case.
+    #[serde(default)]
+    changing: BTreeSet<String>,
     /// Why the work was returned, until a model has replied to that.
     #[serde(default)]
     returned: Option<ReturnCause>,
@@ -190,6 +205,9 @@ impl AgentLoop {
     /// Creates the loop of an agent that has done nothing yet, in a run whose tools have these names.
     pub fn new(spec: AgentSpec, names: &ToolNames) -> Self {
         let mut context = Context::new(names.in_view());
+        let may_change = |name: &&str| names.tool(name).is_some_and(|traits| traits.changes_files);
+        let with_aliases = |name| std::iter::once(name).chain(names.aliases_of(name)).map(str::to_lowercase);
+        let changing = names.names().filter(may_change).flat_map(with_aliases).collect();
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
@@ -201,7 +219,9 @@ impl AgentLoop {
             attempt_turns: 0,
             empty_replies: 0,
             cut_replies: 0,
+            older_repeats: OlderRepeats::default(),
             repeats: Repeats::default(),
+            changing,
             returned: None,
         }
     }
@@ -277,7 +297,7 @@ impl AgentLoop {
             AgentFact::Delivered { text } => self.heard(text),
             AgentFact::Waits => {
                 // Whatever ends a wait is news, even that its time is over.
-                self.repeats = Repeats::default();
+                self.hear_news();
                 Ok(())
             }
             AgentFact::Returned { cause, text } => self.returned(cause, text),
@@ -411,12 +431,23 @@ impl AgentLoop {
         }
         self.cut_replies = 0;
         let results = refuse_surplus(&tool_calls, &stop);
+        let results = self.refuse_repeats(&tool_calls, results);
         self.state = State::RunningTools { calls: tool_calls, results };
         self.close_turn_if_answered();
         if stop == StopReason::Refusal {
             self.state = State::Finished(Finish::Refused(text));
         }
         Ok(())
+    }
+
+    /// Answers the calls that are not run because they have had the same result too often.
+    fn refuse_repeats(&self, calls: &[ToolCall], mut results: Vec<Option<ToolAnswer>>) -> Vec<Option<ToolAnswer>> {
+        if self.spec.refuses_repeats {
+            for (call, slot) in calls.iter().zip(&mut results).filter(|(call, _)| self.repeats.refuses(call)) {
+                slot.get_or_insert_with(|| ToolAnswer::failed(&call.id, NOT_REPEATED));
+            }
+        }
+        results
     }
 
     fn ended_turn(&mut self, text: String, stop: &StopReason) {
@@ -477,7 +508,11 @@ impl AgentLoop {
             return;
         }
         let answered: Vec<ToolAnswer> = results.iter().flatten().cloned().collect();
-        let repeated = self.repeats.count_turn(calls, &answered);
+        let repeated = if self.spec.refuses_repeats {
+            self.repeats.count_turn(calls, &answered, |name| self.changing.contains(&name.to_lowercase()))
+        } else {
+            self.older_repeats.count_turn(calls, &answered)
+        };
         self.state = State::Ready;
         self.context.push(Message::Tool { results: answered.iter().map(ToolAnswer::render).collect() });
         match repeated {
@@ -486,10 +521,14 @@ impl AgentLoop {
                 let can_wait = self.spec.tools.iter().any(|tool| tool.name == WAIT_TOOL);
                 self.context.push(Message::User { text: polling_advice(can_wait) });
             }
-            Repeated::Warned => {
-                let text = "You have made the same calls with the same results several times. Do something different, \
-                            or end with a report of what blocks you.";
-                self.context.push(Message::User { text: text.to_owned() });
+            Repeated::Warned => self.context.push(Message::User { text: REPEATED.to_owned() }),
+            Repeated::Ends(tools) => {
+                let tools: Vec<String> = tools.into_iter().map(|tool| format!("`{tool}`")).collect();
+                let text = format!(
+                    "{REPEATED} The repeated call of {} is not run any more until something has changed.",
+                    tools.join(", ")
+                );
+                self.context.push(Message::User { text });
             }
             Repeated::Loops => self.state = State::Finished(Finish::Looping),
         }
@@ -501,9 +540,15 @@ impl AgentLoop {
         }
         self.grant_turn_if_done();
         self.state = State::Ready;
-        self.repeats = Repeats::default();
+        self.hear_news();
         self.context.push(Message::User { text });
         Ok(())
+    }
+
+    /// Begins to count repetitions anew.
+    fn hear_news(&mut self) {
+        self.older_repeats = OlderRepeats::default();
+        self.repeats.begin_anew();
     }
 
     /// Gives an agent that is done another turn: finished work must not fail for lack of one in which to read news.
@@ -521,7 +566,7 @@ impl AgentLoop {
         self.returned = Some(cause);
         self.state = State::Ready;
         (self.empty_replies, self.cut_replies) = (0, 0);
-        self.repeats = Repeats::default();
+        self.hear_news();
         self.context.push(Message::User { text });
         Ok(())
     }

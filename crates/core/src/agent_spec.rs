@@ -28,6 +28,9 @@ pub struct AgentSpec {
     pub max_output_tokens: u32,
     /// Maximum number of turns in one attempt.
     pub max_turns: u32,
+    /// Whether a call is refused that has had the same result too often; not for agents of older journals.
+    #[serde(default)]
+    pub refuses_repeats: bool,
 }
 
 /// A model that takes over while the endpoint of the one before it is out.

@@ -4,6 +4,8 @@
 //! or compared with the journal at any time. One file can hold the lines of several runs; each run has a chain of its
 //! own.
 
+mod command;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,8 @@ use crate::event::{ErrorKind, Event, Recorded, Recovery, ResourceUsage, ToolOutc
 use crate::hex::hex;
 use crate::ids::{AgentId, CallHash, CallId, RunId};
 use crate::taint::{Exposure, Exposures, Leg};
+
+pub use command::{CommandEnd, last_of, line_after};
 
 /// What separates the content of a line from its hash.
 const HASH_FIELD: &str = ",\"hash\":\"";
@@ -187,10 +191,9 @@ impl AuditLog {
             seq: fact.seq,
             previous: self.head.clone(),
         };
-        // Cannot fail: every key is a string.
-        let content = serde_json::to_string(&entry).ok()?;
-        self.head = hash_of(&content);
-        Some(format!("{}{HASH_FIELD}{}{END}", content.strip_suffix('}')?, self.head))
+        let (line, head) = sealed(&entry)?;
+        self.head = head;
+        Some(line)
     }
 
     fn decision(&mut self, task: &AgentId, call: &CallId, outcome: ToolOutcome, rule: String) -> Decision {
@@ -314,6 +317,31 @@ pub fn check_run(text: &str, run: &RunId) -> Result<(Chain, Option<Broken>), Bro
     Ok((chain, unreadable))
 }
 
+/// A line of a file that is no record of the run that the file is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign<'a> {
+    /// Its number in the file, from 1.
+    pub line: usize,
+    /// The line.
+    pub text: &'a str,
+}
+
+/// Returns the lines of a file that are no records of the run: all of them in a file of its own; in one that other
+/// runs share, those after the last record of any run, since whose the others are cannot be known.
+pub fn foreign<'a>(text: &'a str, run: &RunId, is_shared: bool) -> Vec<Foreign<'a>> {
+    let all: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for line in lines(text) {
+        match line {
+            Ok(_) if is_shared => found.clear(),
+            Ok(line) if line.entry.run_id == *run => {}
+            Ok(Line { number, .. }) | Err(Broken { line: number, .. }) => found.push(number),
+        }
+    }
+    let foreign = |number: usize| Some(Foreign { line: number, text: all.get(number.checked_sub(1)?)? });
+    found.into_iter().filter_map(foreign).collect()
+}
+
 /// One line of a file, taken apart.
 struct Line<'a> {
     /// Its number in the file, from 1.
@@ -363,6 +391,14 @@ fn parsed(line: &str) -> Option<(Entry, String, &str)> {
     let (content, rest) = line.rsplit_once(HASH_FIELD)?;
     let content = format!("{content}}}");
     Some((serde_json::from_str(&content).ok()?, content, rest.strip_suffix(END)?))
+}
+
+/// Returns an entry as a line with its hash, and the hash.
+fn sealed(entry: &Entry) -> Option<(String, String)> {
+    // Cannot fail: every key is a string.
+    let content = serde_json::to_string(entry).ok()?;
+    let hash = hash_of(&content);
+    Some((format!("{}{HASH_FIELD}{hash}{END}", content.strip_suffix('}')?), hash))
 }
 
 fn hash_of(content: &str) -> String {

@@ -1,6 +1,6 @@
 //! The result of checking the base of a run.
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, Oid};
 
 /// The result of the base's check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,11 +12,15 @@ pub(crate) enum BaseResult {
     Passed,
     /// It failed.
     Failed(RedBase),
+    /// It failed, and is tried again.
+    FailedSoFar,
 }
 
 /// How the check of a base has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedBase {
+    /// The tree.
+    pub tree: Oid,
     /// The command.
     pub command: String,
     /// How it ended, in words.

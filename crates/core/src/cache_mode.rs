@@ -13,6 +13,9 @@ pub struct UnknownWord {
     pub(crate) known: &'static str,
 }
 
+/// The words of other programs for replaying and storing.
+const OF_OTHERS: [&str; 4] = ["readwrite", "read-write", "read_write", "rw"];
+
 /// How the cache is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -30,18 +33,26 @@ pub enum CacheMode {
 }
 
 impl CacheMode {
-    /// Returns the mode that the environment asks for by `CACHE_MODE` and `CACHE_SKIP`, if any.
+    /// Returns the mode that the environment asks for by `CACHE_MODE` and `CACHE_SKIP`, if any. Words that other
+    /// programs have for [`CacheMode::Use`] stand for it; [`CacheMode::foreign`] says so.
     ///
     /// # Errors
     /// Fails if a variable has an unknown value.
     pub fn of_variables(mode: Option<&str>, skip: Option<&str>) -> Result<Option<CacheMode>, UnknownWord> {
-        let mode = mode.map(str::parse).transpose()?;
+        let own = |text: &str| if OF_OTHERS.contains(&text) { Ok(CacheMode::Use) } else { text.parse() };
+        let mode = mode.map(own).transpose()?;
         let skips = match skip.map(str::to_ascii_lowercase).as_deref() {
             None | Some("" | "0" | "false") => false,
             Some("1" | "true") => true,
             Some(other) => return Err(UnknownWord { text: other.to_owned(), known: "true, false" }),
         };
         Ok(if skips { Some(CacheMode::Use) } else { mode })
+    }
+
+    /// Returns a warning if the value of `CACHE_MODE` is another program's word.
+    pub fn foreign(mode: Option<&str>) -> Option<String> {
+        let text = mode.filter(|text| OF_OTHERS.contains(text))?;
+        Some(format!("CACHE_MODE={text} is read as `{}`", CacheMode::Use))
     }
 
     /// Reports whether stored results may be replayed.
@@ -92,11 +103,14 @@ mod tests {
             (Some("read"), Some("false"), Ok(Some(CacheMode::Read))),
             (Some("off"), Some("true"), Ok(Some(CacheMode::Use))),
             (None, Some("TRUE"), Ok(Some(CacheMode::Use))),
+            (Some("readwrite"), None, Ok(Some(CacheMode::Use))),
             (None, Some(""), Ok(None)),
         ];
         for (mode, skip, expected) in table {
             assert_eq!(CacheMode::of_variables(mode, skip), expected, "{mode:?} {skip:?}");
         }
+        let warnings = [None, Some("use"), Some("readwrite")].map(CacheMode::foreign);
+        assert_eq!(warnings, [None, None, Some("CACHE_MODE=readwrite is read as `use`".to_owned())]);
         let wrong = CacheMode::of_variables(Some("all"), None).unwrap_err();
         assert_eq!(wrong.to_string(), "`all` is not one of off, read, write, use");
         assert!(CacheMode::of_variables(None, Some("maybe")).is_err());

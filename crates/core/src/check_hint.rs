@@ -26,9 +26,12 @@ const GO_SUMS: &str = "commands have no network: type `go mod tidy` in your chec
 const MAVEN_PACKAGES: &str =
     "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
 /// The hint for a program that commands do not see.
-const PROGRAM: &str = "commands do not see this program: the doctor shows which ones they see, and `sandbox.read` in \
-                       your own configuration adds a folder; one of a virtual environment in the project is called by its \
-                       path (`.venv/bin/NAME`) in the worktree, where `[worktree] setup` or .worktreeinclude puts it";
+const PROGRAM: &str = "commands do not see this program: one that a package manager puts into the project \
+                       (`node_modules/.bin/NAME`, `.venv/bin/NAME`) is in a worktree only if .worktreeinclude names its \
+                       folder or `[worktree] setup` installs it; the doctor shows which others commands see, and \
+                       `sandbox.read` in your own configuration adds a folder";
+/// The hint for a program that lies in the user's checkout, in a folder that git ignores.
+const IN_CHECKOUT: &str = "add the folder that it lies in to .worktreeinclude, or let `[worktree] setup` install it";
 /// The hint for a script on `PATH` that starts something below the user's home.
 const HOME: &str = "a script on your PATH looks for files below $HOME, of which commands see nothing but toolchains: let \
                     `sandbox.read` in your own configuration add their folder, and the script name it by its absolute path";
@@ -40,6 +43,9 @@ const FILE_SIZE: &str = "the command writes a larger file than commands may: let
 const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
                        `[worktree] setup` and `setup_network = true`";
 
+/// The end of the line that says that a missing program lies in the user's checkout.
+const NOT_IN_WORKTREE: &str = "of the checkout, which no worktree has";
+
 /// The line of a failed setup's output that says that it had the network.
 pub const SETUP_HAD_NETWORK: &str = "the setup had the network";
 /// The beginning of the line that says why a setup had no network on a tree.
@@ -49,6 +55,9 @@ pub const RESULT_STAYS: &str = "what the setup made with the network cannot be m
 /// The hint for a setup that failed although it had the network.
 const SETUP: &str = "type the setup's command in your checkout: settings with a password, a token or a key are not passed to it, \
                      so private registries do not answer; list what it would make in .worktreeinclude then";
+/// The hint for a setup that asks for a host which it may not reach.
+const SETUP_HOSTS: &str = "if the setup needs that host, name it in `worktree.setup_hosts`, in orchestrate.toml or in your own \
+                           configuration";
 /// The hint for work that changes what the setup reads.
 const SETUP_CHANGES: &str =
     "change what the setup reads in your checkout, commit it, and start the next run from there";
@@ -69,8 +78,10 @@ const CAUSES: &[Cause] = &[
     cause(&["disk quota exceeded"], DISK),
     cause(&["file size limit exceeded"], FILE_SIZE),
     cause(&["error writing", "file too large"], FILE_SIZE),
+    cause(&[NOT_IN_WORKTREE], IN_CHECKOUT),
     cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
     cause(&[RESULT_STAYS], SETUP_STAYS),
+    cause(&["is no host of the setup"], SETUP_HOSTS),
     cause(&[SETUP_HAD_NETWORK], SETUP),
     cause(&["attempting to make an http request, but --offline was specified"], FETCH_CRATES),
     cause(&["failed to download", "--offline was specified"], FETCH_CRATES),
@@ -116,10 +127,45 @@ pub fn with_hint(text: String, output: &str) -> String {
     }
 }
 
+/// The hint for a socket that the fallback tier of the sandbox refuses.
+pub const SOCKET_REFUSED: &str = "the weaker tier of the sandbox, in which commands run here, refuses some sockets: the doctor's \
+                                  line `sandbox fallback` says which, and its line `sandbox full` how to get the other tier";
+
+/// Reports whether the output of a failed check shows that the kernel refused a socket, as a sandbox makes it do.
+pub fn shows_refused_socket(output: &str) -> bool {
+    const REFUSED: [&str; 4] = ["operation not permitted", "permission denied", "eperm", "eacces"];
+    const BY: [&str; 8] =
+        ["socket", "bind", "connect", "listen", "sendto", "getifaddrs", "uv_interface_addresses", "udp"];
+    output
+        .lines()
+        .map(str::to_lowercase)
+        .any(|line| REFUSED.iter().any(|word| line.contains(word)) && BY.iter().any(|word| line.contains(word)))
+}
+
 /// Splits a message into itself and what [`with_hint`] has appended.
 pub fn split_hint(message: &str) -> (&str, Option<&str>) {
     message.rsplit_once(FIX).map_or((message, None), |(text, hint)| (text, Some(hint)))
 }
+
+/// Returns the line that says that a missing program lies in a folder of the user's checkout, for which
+/// [`check_hint`] knows what to do.
+pub fn lies_in_checkout(program: &str, folder: &str) -> String {
+    format!("{program} was not found here: it lies in {folder} {NOT_IN_WORKTREE}")
+}
+
+/// Returns the program that a shell did not find, by the last line of an output that says so.
+pub fn missing_program(output: &str) -> Option<&str> {
+    let named = |line| {
+        let line: &str = str::trim(line);
+        let said = ENDS.iter().find_map(|end| line.strip_suffix(end)).filter(|said| said.contains("sh: "));
+        let program = said?.rsplit(": ").next()?.trim();
+        (!program.is_empty() && !program.contains(char::is_whitespace)).then_some(program)
+    };
+    output.lines().rev().find_map(named)
+}
+
+/// How shells end the line on a program that they do not find.
+const ENDS: [&str; 3] = [": command not found", ": not found", ": No such file or directory"];
 
 /// Returns what to type if the output of a failed check shows a known cause.
 pub fn check_hint(output: &str) -> Option<&'static str> {
@@ -140,6 +186,42 @@ mod tests {
     }
 
     #[test]
+    fn the_program_that_a_shell_does_not_find_is_named() {
+        let table = [
+            ("\n> a@1.0.0 test\n> mocha\n\nsh: 1: mocha: not found\n", Some("mocha")),
+            ("/bin/sh: 1: .venv/bin/pytest: not found", Some(".venv/bin/pytest")),
+            ("bash: line 1: jest: command not found\nnpm error code 127\n", Some("jest")),
+            ("sh: line 1: node_modules/.bin/jest: No such file or directory", Some("node_modules/.bin/jest")),
+            ("make: *** [Makefile:2: test] Error 127", None),
+            ("user not found", None),
+        ];
+        for (output, expected) in table {
+            assert_eq!(missing_program(output), expected, "{output}");
+        }
+        let line = lies_in_checkout("mocha", "node_modules");
+        assert_eq!(check_hint(&format!("sh: 1: mocha: not found\n{line}")), Some(IN_CHECKOUT));
+        assert!(PROGRAM.contains(".worktreeinclude") && IN_CHECKOUT.contains(".worktreeinclude"));
+    }
+
+    #[test]
+    fn a_refused_socket_is_found_in_what_tools_print() {
+        for output in [
+            "Error: listen EPERM: operation not permitted 0.0.0.0:3000",
+            "PermissionError: [Errno 1] Operation not permitted: socket.socket(family=AddressFamily.AF_INET)",
+            "collected 3 items\nlisten udp :0: socket: operation not permitted",
+            "connect(): Permission denied",
+            "bind: Permission denied",
+            "SystemError [ERR_SYSTEM_ERROR]: uv_interface_addresses returned EPERM (operation not permitted)",
+        ] {
+            assert!(shows_refused_socket(output), "{output}");
+        }
+        for output in ["mkdir: Permission denied", "connection refused", "socket.c:3: warning\nopen: Permission denied"]
+        {
+            assert!(!shows_refused_socket(output), "{output}");
+        }
+    }
+
+    #[test]
     fn a_known_cause_has_a_hint() {
         let table = [
             ("error: no matching package named `serde` found\nlocation searched: crates.io index", Some(FETCH_CRATES)),
@@ -157,6 +239,10 @@ mod tests {
             ("curl: (6) Could not resolve host: example.org", Some(NETWORK)),
             ("/bin/sh: 1: just: not found", Some(PROGRAM)),
             ("bash: line 1: just: command not found", Some(PROGRAM)),
+            (
+                "sh: 1: mocha: not found\nmocha was not found here: it lies in x of the checkout, which no worktree has",
+                Some(IN_CHECKOUT),
+            ),
             ("pyenv: version `3.13' is not installed (set by /w/.python-version)", Some(PROGRAM)),
             ("/home/u/.local/bin/a: 2: exec: /home/u/.a/bin/a: not found", Some(HOME)),
             ("/home/u/bin/a: line 2: /home/u/.a/a: No such file or directory", Some(HOME)),
@@ -165,6 +251,7 @@ mod tests {
             ("ld: final link failed: No space left on device", Some(DISK)),
             ("File size limit exceeded (core dumped)", Some(FILE_SIZE)),
             ("npm error code E401\nthe setup had the network", Some(SETUP)),
+            ("refused: a.example (rule x): `a.example` is no host of the setup; …", Some(SETUP_HOSTS)),
             (
                 "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with the network; …",
                 Some(SETUP_CHANGES),

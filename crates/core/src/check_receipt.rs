@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::check_command::{Changes, Reading, read};
-use crate::event::{ErrorKind, Event, ToolOutcome};
+use crate::event::{AdoptedWork, ErrorKind, Event, ToolOutcome, VerifyScope};
 use crate::ids::{CallId, Oid};
 use crate::truncation::truncate;
 
@@ -41,6 +41,8 @@ pub enum CheckVerdict {
     Passed,
     /// It failed.
     Failed,
+    /// Nothing against the work: it has failed and passed on this very tree.
+    Flaky,
     /// Nothing: its end was not observed, something else in its command replaced its exit code, or it ran no test.
     Unknown,
 }
@@ -111,11 +113,12 @@ impl CheckReceipts {
                 self.finished(call_id, (*outcome, *error_class), *exit_code);
             }
             Event::WorktreePrepared { onto: Some(_), .. } => self.outdate(),
-            Event::TaskCommitted { tree, .. } => {
+            Event::TaskCommitted { tree, .. } | Event::WorkAdopted(AdoptedWork { tree, .. }) => {
                 // The run's checks are of a tree.
                 let others = self.receipts.iter_mut().filter(|receipt| receipt.tree.is_some());
                 others.for_each(|receipt| receipt.outdated = receipt.tree.as_ref() != Some(tree));
             }
+            Event::VerifyFinished { scope: VerifyScope::Target, .. } => {}
             Event::VerifyFinished { tree, command, passed, exit, .. } => self.push(CheckReceipt {
                 command: truncate(command, COMMAND_CHARS),
                 by: CheckedBy::Run,
@@ -124,8 +127,17 @@ impl CheckReceipts {
                 exit: exit.clone(),
                 outdated: false,
             }),
+            Event::CheckFlaky(flaky) => self.note_flaky(&flaky.tree, &truncate(&flaky.command, COMMAND_CHARS)),
             _ => {}
         }
+    }
+
+    /// Withdraws what a check on a tree says against the work, since it has passed there, too.
+    fn note_flaky(&mut self, tree: &Oid, command: &str) {
+        let of_it = |receipt: &&mut CheckReceipt| {
+            receipt.tree.as_ref() == Some(tree) && receipt.command == command && receipt.verdict == CheckVerdict::Failed
+        };
+        self.receipts.iter_mut().filter(of_it).for_each(|receipt| receipt.verdict = CheckVerdict::Flaky);
     }
 
     fn finished(&mut self, call: &CallId, outcome: (ToolOutcome, Option<ErrorKind>), exit_code: Option<i32>) {

@@ -1,23 +1,24 @@
 //! The events of a run, in the past tense: recorded before their effects, which can be repeated. Large texts are blobs.
 
-mod held;
+mod adopted;
 mod landing;
 mod outcome;
+mod recorded;
 mod stream;
 mod subject;
 mod time;
 mod types;
-mod version;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::check_tries::FlakyCheck;
 use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::dropped_tasks::DroppedTasks;
 use crate::egress::EgressDecided;
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
 use crate::model_search::{SearchEnded, SearchRequested};
@@ -30,28 +31,13 @@ use crate::task::Task;
 use crate::verdict::VerdictGiven;
 use crate::wait::Wait;
 
-pub use held::HeldIntegration;
-pub use landing::{FailedLanding, UndoneLanding};
+pub use adopted::AdoptedWork;
+pub use landing::{FailedLanding, HeldIntegration, UndoneLanding};
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
-pub use time::rfc3339;
-pub use version::VERSION;
-
-/// An event with its position in the journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// The run.
-    pub run_id: RunId,
-    /// The sequence number, counted from 1 in each run.
-    pub seq: u64,
-    /// Unix milliseconds.
-    pub ts_ms: u64,
-    /// The version of the event's format.
-    pub v: u32,
-    /// The event.
-    pub event: Event,
-}
+pub use recorded::Recorded;
+pub use time::{VERSION, rfc3339};
 
 /// Something that happened in a run. Readers ignore unknown types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -500,6 +486,9 @@ pub enum Event {
         /// The agent's final report.
         summary: String,
     },
+    /// A person's commit became a task's finished work; the ref is at it already.
+    #[serde(rename = "work.adopted")]
+    WorkAdopted(AdoptedWork),
     /// A check is about to run.
     #[serde(rename = "verify.started")]
     VerifyStarted {
@@ -532,6 +521,9 @@ pub enum Event {
         /// Its duration.
         duration_ms: u64,
     },
+    /// A check was seen to be flaky: it has failed and passed on one tree.
+    #[serde(rename = "check.flaky")]
+    CheckFlaky(FlakyCheck),
     /// A task waits for the user's approval.
     #[serde(rename = "review.requested")]
     ReviewRequested {

@@ -374,7 +374,7 @@ impl TaskRecord {
             },
         };
         match newest.verdict {
-            CheckVerdict::Passed => None,
+            CheckVerdict::Passed | CheckVerdict::Flaky => None,
             CheckVerdict::Failed => Some(failed(newest)),
             CheckVerdict::Unknown => Some(Doubt::UnknownResult { command: newest.command.clone() }),
         }

@@ -137,6 +137,11 @@ impl RunId {
     pub fn keep_prefix(&self) -> String {
         format!("refs/orchestrate/keep/{self}/")
     }
+
+    /// Returns the prefix of the refs that hold the branches of superseded attempts, with its trailing slash.
+    pub fn attempts_prefix(&self) -> String {
+        format!("refs/orchestrate/attempts/{self}/")
+    }
 }
 
 impl TaskId {

@@ -3,15 +3,16 @@
 //! Work is merged into the integration branch, or into the branch of the agent that spawned its task, by the same
 //! rules. What is merged has passed the run's check: a candidate is merged without a checkout, its exact merged tree
 //! is verified, and only then the branch moves to it. A conflict or a failed check is returned to its agent with the
-//! evidence, a limited number of times. Results of checks are cached by (tree, command), so no tree is checked twice.
+//! evidence, a limited number of times. Results of checks are kept by (tree, command), so no green tree is checked
+//! twice, and a red one only to rule out that the check is flaky ([`crate::check_tries`]).
 //! This module decides; the merge executor acts.
 
+use crate::check_tries::{CheckResults, FlakyCheck, TriedCheck, Try, VerifyResult};
 use crate::event::{Event, ReturnCause, VerifyScope};
-use crate::ids::{BlobId, Oid, TaskId};
+use crate::ids::{Oid, TaskId};
 use crate::illegal::Illegal;
 use crate::merge_target::MergeTarget;
 use crate::settings::RunSettings;
-use crate::shared_map::SharedMap;
 use crate::task_failure::{AfterFault, GivenUp};
 use crate::task_record::TaskRecord;
 
@@ -19,18 +20,7 @@ use crate::task_record::TaskRecord;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeQueue {
     current: Option<Current>,
-    results: SharedMap<(Oid, String), VerifyResult>,
-}
-
-/// The result of checking a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyResult {
-    /// Whether it passed.
-    pub passed: bool,
-    /// How it ended, in words.
-    pub exit: String,
-    /// Its output.
-    pub output: BlobId,
+    pub(crate) results: CheckResults,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +30,8 @@ struct Current {
     target: Oid,
     candidate: Oid,
     stage: Stage,
+    /// The check of the target without the candidate, tried since the merged tree stays red.
+    on_target: Option<VerifyResult>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +63,15 @@ pub enum MergeStep {
         commit: Oid,
         /// The tree.
         tree: Oid,
+        /// The command.
+        command: String,
+    },
+    /// Run the run's check on the target without the candidate, since it stays red with it.
+    VerifyTarget {
+        /// The task whose work is not in it.
+        task: TaskId,
+        /// The target.
+        commit: Oid,
         /// The command.
         command: String,
     },
@@ -118,8 +119,10 @@ pub enum Evidence {
     Check {
         /// The command.
         command: String,
-        /// Its result.
-        result: VerifyResult,
+        /// Each try on the merged tree, oldest first.
+        tries: Vec<VerifyResult>,
+        /// The try without the work, if there was one.
+        on_target: Option<VerifyResult>,
     },
 }
 
@@ -132,16 +135,21 @@ impl MergeQueue {
                     return Err(Illegal::MergeOpen(other.task.clone()));
                 }
                 let (task, into, target, candidate) = (task.clone(), into.clone(), target.clone(), candidate.clone());
-                self.current = Some(Current { task, into, target, candidate, stage: Stage::Merging });
+                let stage = Stage::Merging;
+                self.current = Some(Current { task, into, target, candidate, stage, on_target: None });
                 Ok(())
             }
             Event::MergeConflicted { task, files } => self.reached(task, Stage::Conflicted(files.clone())),
             Event::MergePrepared { task, commit, tree } => {
                 self.reached(task, Stage::Prepared { commit: commit.clone(), tree: tree.clone() })
             }
-            Event::VerifyFinished { scope: VerifyScope::Run, tree, command, passed, exit, output, .. } => {
+            Event::VerifyFinished { task, scope, tree, command, passed, exit, output, .. } => {
                 let result = VerifyResult { passed: *passed, exit: exit.clone(), output: output.clone() };
-                self.results.insert((tree.clone(), command.clone()), result);
+                self.tried(*scope, Try { task: Some(task), tree, command, result });
+                Ok(())
+            }
+            Event::TaskCommitted { task, .. } => {
+                self.results.forget_own(task);
                 Ok(())
             }
             Event::TaskMerged { task, .. }
@@ -155,6 +163,21 @@ impl MergeQueue {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Notes a try of a check.
+    fn tried(&mut self, scope: VerifyScope, tried: Try<'_>) {
+        let Some(task) = tried.task else { return };
+        match scope {
+            VerifyScope::Task => self.results.add_own(task, tried),
+            VerifyScope::Run => self.results.add(tried),
+            VerifyScope::Target => {
+                if let Some(current) = self.current.as_mut().filter(|current| current.task == *task) {
+                    current.on_target = Some(tried.result.clone());
+                }
+                self.results.add(tried);
+            }
         }
     }
 
@@ -188,24 +211,32 @@ impl MergeQueue {
             Stage::Prepared { commit, tree } => {
                 let advance = MergeStep::Advance { task, into, commit: commit.clone(), target };
                 let Some(command) = situation.settings.verify.clone() else { return Some(advance) };
-                match self.result(tree, &command) {
-                    None => {
+                let (retries, tries) = (situation.settings.verify_retries, self.results.of(tree, &command));
+                Some(match self.results.judge(tries, &command, retries) {
+                    TriedCheck::Open => {
                         let (task, commit, tree) = (current.task.clone(), commit.clone(), tree.clone());
-                        Some(MergeStep::Verify { task, commit, tree, command })
+                        MergeStep::Verify { task, commit, tree, command }
                     }
-                    Some(result) if result.passed => Some(advance),
-                    Some(result) => {
-                        let evidence = Evidence::Check { command, result: result.clone() };
-                        Some(situation.give_back(current, ReturnCause::RunCheck, evidence))
+                    TriedCheck::Green => advance,
+                    // What is known to be flaky has had all its tries on the merged tree.
+                    TriedCheck::Red
+                        if retries > 0 && current.on_target.is_none() && !self.results.is_flaky(&command) =>
+                    {
+                        MergeStep::VerifyTarget { task: current.task.clone(), commit: current.target.clone(), command }
                     }
-                }
+                    TriedCheck::Red => {
+                        let tries = tries.map_or_else(Vec::new, |tries| tries.red().to_vec());
+                        let evidence = Evidence::Check { command, tries, on_target: current.on_target.clone() };
+                        situation.give_back(current, ReturnCause::RunCheck, evidence)
+                    }
+                })
             }
         }
     }
 
-    /// Returns the cached result of checking a tree.
-    pub(crate) fn result(&self, tree: &Oid, command: &str) -> Option<&VerifyResult> {
-        self.results.get(&(tree.clone(), command.to_owned()))
+    /// Returns the checks that have failed and passed on one tree, oldest first.
+    pub fn flaky_checks(&self) -> &[FlakyCheck] {
+        self.results.flaky()
     }
 
     /// Returns the task whose merge is in progress.

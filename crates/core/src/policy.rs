@@ -576,7 +576,15 @@ fn refused_by_role(grant: &Grant, question: &Question<'_>) -> Decision {
     let Question { tool, permission, .. } = question;
     let reason = match grant.withheld.get(*tool) {
         Some(reason) => format!("this agent may not use `{tool}`: {reason}"),
-        None => format!("this agent's role does not grant `{tool}` ({permission}); use the tools that it lists"),
+        None => {
+            let has_permission = *permission == Permission::None || grant.permissions.contains(permission);
+            let lacking = match (grant.tools.contains(*tool), has_permission) {
+                (true, _) => format!("it lists the tool, but lacks the permission `{permission}`"),
+                (false, true) => "it has the permission, but does not list the tool".to_owned(),
+                (false, false) => format!("it lists neither the tool nor the permission `{permission}`"),
+            };
+            format!("this agent's role does not grant `{tool}` ({permission}): {lacking}; use the tools that it lists")
+        }
     };
     Decision::Deny { rule: "built-in:role".to_owned(), reason }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::agent_status::Liveness;
+use crate::check_tries::FlakyCheck;
 use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
 use crate::hand_back::HandBack;
@@ -65,6 +66,9 @@ pub struct Report {
     pub integration_commit: Oid,
     /// Where the run started.
     pub base_commit: Oid,
+    /// Where its result has landed last, unless that was undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landed: Option<LandedResult>,
     /// The time from the first event to the newest, without the time in which no process worked on it or all its
     /// agents waited for their models.
     pub duration_ms: u64,
@@ -85,8 +89,22 @@ pub struct Report {
     /// The file that this plan was written to; set by the process that has written it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_file: Option<String>,
+    /// The checks that have failed and passed on one tree, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flaky_checks: Vec<FlakyCheck>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
+}
+
+/// Where a run's result has landed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LandedResult {
+    /// The user's branch.
+    pub branch: String,
+    /// The commit of that branch that contains it.
+    pub commit: Oid,
+    /// Whether that is all of the result; otherwise, work was merged since.
+    pub is_whole: bool,
 }
 
 /// Tokens and cost; the cost is null if the price of a request is not known.
@@ -234,6 +252,11 @@ impl Standing {
             integration_branch: state.run_id.integration_branch(),
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
+            landed: state.landed().map(|landing| LandedResult {
+                branch: landing.branch.clone(),
+                commit: landing.to.clone(),
+                is_whole: state.is_landed(),
+            }),
             duration_ms: state.worked_ms(),
             waited_ms: state.waited_ms,
             usage: ReportUsage::of(usage, state.cost()),
@@ -242,6 +265,7 @@ impl Standing {
             rejecting_endpoints: state.rejecting_endpoints(),
             answer: state.answer().map(str::to_owned),
             plan_file: None,
+            flaky_checks: state.merges.flaky_checks().to_vec(),
             tasks: state.tasks().map(task).collect(),
         }
     }

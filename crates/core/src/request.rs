@@ -37,6 +37,8 @@ pub enum Request {
         /// The tree that was reviewed, which the approval is bound to.
         tree: Oid,
     },
+    /// Makes a person's commit on a task's branch the task's finished work.
+    Adopt(Adoption),
     /// Returns a task's work with a comment.
     Reject {
         /// The task.
@@ -98,6 +100,34 @@ pub enum Request {
         /// The process that it is addressed to; `None` for whichever works on the run.
         holder: Option<Holder>,
     },
+}
+
+/// A person's commit on a task's branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adoption {
+    /// The task.
+    pub task: TaskId,
+    /// The branch's recorded tip, which it was made on.
+    pub tip: Oid,
+    /// The commit.
+    pub commit: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// What it takes of the agent's work; `None` if it is the person's own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A part of an agent's work that a person takes and approves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The files that are taken.
+    pub taken: Vec<String>,
+    /// The files of the work that are not, and return to the agent; none if everything is taken.
+    pub left: Vec<String>,
+    /// The message to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// How forcefully a run is stopped; a level only rises.
@@ -166,6 +196,8 @@ pub enum Decision {
     Record(Vec<Event>),
     /// Returns tasks to their agents.
     Return(Return),
+    /// Records a person's commit as a task's work.
+    Adopt(Adoption),
     /// Records nothing: the level of shutdown is raised in memory, or there is nothing to stop.
     Stop,
 }
@@ -224,6 +256,7 @@ impl Request {
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         match self {
             Self::Reject { task, .. } | Self::Retry { task, .. } => vec![task.clone()],
+            Self::Adopt(adoption) => vec![adoption.task.clone()],
             Self::RetryFailed { .. } => state.failed_tasks(),
             _ => Vec::new(),
         }
@@ -238,6 +271,7 @@ impl RunState {
     pub fn decide(&self, request: &Request) -> Result<Accepted, RequestRefused> {
         match request {
             Request::Approve { task, tree } => self.decide_approval(task, tree),
+            Request::Adopt(adoption) => self.decide_adoption(adoption),
             Request::Reject { task, message, at } => {
                 let place = at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
                 self.decide_return(task, ReturnCause::Rejected, format!("{place}{message}"))
@@ -318,6 +352,56 @@ impl RunState {
         }
         let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
         Ok(Accepted { decision: Decision::Record(vec![fact]), answer: format!("{task} is approved at tree {tree}") })
+    }
+
+    fn decide_adoption(&self, adoption: &Adoption) -> Result<Accepted, RequestRefused> {
+        let Adoption { task, tip, commit, part, .. } = adoption;
+        let record = self.known(task)?;
+        self.require_adoptable(task)?;
+        if part.is_some() && self.stays_unmerged(record) {
+            let branch = record.branch().map(str::to_owned);
+            return Err(RequestRefused::NothingIsMerged { task: task.clone(), branch });
+        }
+        if part.is_some() && !matches!(record.state(), TaskState::AwaitingReview | TaskState::Verified) {
+            return Err(RequestRefused::NotInReview { task: task.clone(), state: record.state() });
+        }
+        if record.tip() != Some(tip) {
+            return Err(RequestRefused::Changed { task: task.clone() });
+        }
+        let answer = match part {
+            None => format!("{task} has your commit {commit} as its work, which is checked again"),
+            Some(Part { left, .. }) if left.is_empty() => format!("{task} is approved with the files that you named"),
+            Some(Part { taken, left, .. }) => format!(
+                "{task} is approved in part ({}); the rest returns to its agent once that is merged: {}",
+                taken.join(", "),
+                left.join(", ")
+            ),
+        };
+        Ok(Accepted { decision: Decision::Adopt(adoption.clone()), answer })
+    }
+
+    /// Requires that a person's commit may become a task's work now.
+    ///
+    /// # Errors
+    /// Fails with the reason.
+    pub fn require_adoptable(&self, task: &TaskId) -> Result<(), RequestRefused> {
+        let record = self.known(task)?;
+        self.require_time()?;
+        if self.merges.current() == Some(task) {
+            return Err(RequestRefused::BeingMerged { task: task.clone() });
+        }
+        if let Some(parent) = self.lost_parent(record) {
+            let first = self.first_to_retry(record).cloned();
+            return Err(RequestRefused::ParentEnded { task: task.clone(), parent: parent.clone(), first });
+        }
+        let agents = self.dropped_within(record);
+        if !agents.is_empty() {
+            return Err(RequestRefused::HoldsDropped { task: task.clone(), agents });
+        }
+        if !record.may_be_adopted() {
+            return Err(RequestRefused::NotAdoptable { task: task.clone(), state: record.state() });
+        }
+        Ok(())
     }
 
     fn decide_return(&self, task: &TaskId, cause: ReturnCause, message: String) -> Result<Accepted, RequestRefused> {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 
 use crate::case_folding::folded_path;
+use crate::check_tries::FlakyCheck;
 use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
 use crate::merge_target::MergeTarget;
@@ -112,6 +113,38 @@ pub struct BranchChanges {
     pub files: Vec<ChangedFile>,
     /// Whether more than half of the files are deleted.
     pub loses_most: bool,
+    /// What the user has changed since, which is not in the work; `None` if that cannot become part of it now.
+    pub own: Option<OwnChanges>,
+}
+
+/// What a person has changed on a task's branch and in its worktree, which is not in its work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OwnChanges {
+    /// The number of commits on the branch.
+    pub commits: usize,
+    /// The files that differ in the worktree, sorted.
+    pub files: Vec<String>,
+}
+
+impl OwnChanges {
+    /// Reports whether there are any.
+    pub fn is_any(&self) -> bool {
+        self.commits > 0 || !self.files.is_empty()
+    }
+}
+
+impl std::fmt::Display for OwnChanges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            _ => Some(format!("{count} {what}s")),
+        };
+        let parts = [counted(self.commits, "commit"), counted(self.files.len(), "file")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let is = if self.commits + self.files.len() == 1 { "is" } else { "are" };
+        write!(f, "{} of yours {is} not in it", parts.join(" and "))
+    }
 }
 
 /// How closely a branch should be looked at.
@@ -138,6 +171,8 @@ pub struct Overlap {
 pub struct ReviewEntry {
     /// The task.
     pub task: TaskId,
+    /// Its title.
+    pub title: String,
     /// The agent that spawned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
@@ -181,6 +216,12 @@ pub struct ReviewEntry {
     /// What its agent was exposed to, once it has read text from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaskTaint>,
+    /// What the user has changed on its branch and in its worktree, and can make part of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<OwnChanges>,
+    /// The checks of its work that have failed and passed on one tree, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flaky_checks: Vec<FlakyCheck>,
 }
 
 /// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
@@ -233,7 +274,8 @@ impl ReviewEntry {
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
             let taint = standing.state.taint(&record.task.id);
-            Some(ReviewEntry { state, questions, taint, ..entry(record, changes)? })
+            let flaky_checks = standing.state.flaky_checks_of(&record.task.id).cloned().collect();
+            Some(ReviewEntry { state, questions, taint, flaky_checks, ..entry(record, changes)? })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -274,7 +316,7 @@ fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
 }
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
-    let BranchChanges { mut files, loses_most } = changes.get(&record.task.id).cloned().unwrap_or_default();
+    let BranchChanges { mut files, loses_most, own } = changes.get(&record.task.id).cloned().unwrap_or_default();
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut reasons = risk_reasons(&files);
     if loses_most {
@@ -282,6 +324,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
     }
     Some(ReviewEntry {
         task: record.task.id.clone(),
+        title: record.task.title.clone(),
         parent: record.parent.clone(),
         attempt: record.attempt(),
         branch: record.branch().map(str::to_owned)?,
@@ -301,6 +344,8 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         left_out: record.left_out().to_vec(),
         questions: Vec::new(),
         taint: None,
+        own: own.filter(OwnChanges::is_any),
+        flaky_checks: Vec::new(),
     })
 }
 
@@ -460,9 +505,24 @@ mod tests {
     }
 
     #[test]
+    fn own_changes_are_counted_in_words() {
+        let own =
+            |commits, files: &[&str]| OwnChanges { commits, files: files.iter().map(ToString::to_string).collect() };
+        let table = [
+            (own(1, &["a", "b"]), "1 commit and 2 files of yours are not in it"),
+            (own(2, &[]), "2 commits of yours are not in it"),
+            (own(0, &["a"]), "1 file of yours is not in it"),
+        ];
+        for (own, expected) in table {
+            assert_eq!(own.to_string(), expected);
+        }
+        assert!(!own(0, &[]).is_any());
+    }
+
+    #[test]
     fn branches_are_listed_with_what_they_share() {
         let moved = ChangedFile { old_path: Some("src/old.rs".to_owned()), ..changed("src/new.rs") };
-        let of = |files| BranchChanges { files, loses_most: false };
+        let of = |files| BranchChanges { files, ..BranchChanges::default() };
         let changes = BTreeMap::from([
             ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
             ("B".into(), of(vec![moved, changed("Cargo.lock")])),

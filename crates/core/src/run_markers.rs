@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cache::{CacheKey, ContentHash, Phase, agent_name};
+use crate::cache::{CacheKey, CacheMode, ContentHash, Phase, agent_name};
 use crate::event::{CacheLookup, Event, Recorded, ToolOutcome};
 use crate::ids::{AgentId, CallId, Oid};
 use crate::marker::{Marker, Reason};
@@ -16,6 +16,9 @@ const TIMED_OUT: i32 = 124;
 const COMMIT_DIGITS: usize = 7;
 /// Agents work on the plan; none of their turns is for planning only.
 const PHASE: Phase = Phase::Build;
+/// Why the guard is against replaying requests to models and tools that do not only read: an agent that works has an
+/// open task.
+const PENDING: &str = "pending_tasks";
 
 /// The markers of one run, as far as its events have been applied.
 ///
@@ -27,6 +30,8 @@ pub struct RunMarkers {
     /// The calls that have started and not ended.
     open: BTreeMap<CallKey, OpenCall>,
     agents: BTreeMap<AgentId, Agent>,
+    /// How the run uses the cache.
+    cache: CacheMode,
 }
 
 type CallKey = (AgentId, Called);
@@ -59,6 +64,10 @@ impl RunMarkers {
     /// Returns the markers of the next event.
     pub fn apply(&mut self, fact: &Recorded) -> Vec<Marker> {
         match &fact.event {
+            Event::RunStarted { settings, .. } => {
+                self.cache = settings.cache;
+                Vec::new()
+            }
             Event::AgentSpawned { task, agent, base, .. } => {
                 let entry = self.agents.entry(task.clone()).or_default();
                 entry.role.clone_from(agent);
@@ -115,7 +124,20 @@ impl RunMarkers {
         let (iter, run_id, ts) = (u64::from(turn), fact.run_id.to_string(), fact.ts_ms);
         markers.push(Marker::IterStart { iter, run_id: run_id.clone(), ts });
         markers.push(Marker::PhaseStart { iter, phase: PHASE.to_string(), run_id, ts });
+        markers.extend(self.cache_in_turn(iter, ts));
         markers
+    }
+
+    /// Returns how the cache is used in a turn, and what the guard forbids in it.
+    fn cache_in_turn(&self, iter: u64, ts: u64) -> Vec<Marker> {
+        if self.cache == CacheMode::Off {
+            return Vec::new();
+        }
+        let (mode, scope) = (self.cache.to_string(), PHASE.to_string());
+        // Programs that agents run are told nothing of it.
+        let configuration = Marker::CacheConfig { mode, scope: scope.clone(), exported: false, iter: Some(iter), ts };
+        let guard = Marker::CacheGuard { iter: Some(iter), reason: PENDING.to_owned(), phase: scope, ts };
+        std::iter::once(configuration).chain(self.cache.reads().then_some(guard)).collect()
     }
 
     fn turn_ended(&mut self, task: &AgentId, status: &str, fact: &Recorded) -> Vec<Marker> {
@@ -268,6 +290,24 @@ mod tests {
             ]
         );
         assert!(found[2].contains(" cache_key=implementer|build|"), "{}", found[2]);
+    }
+
+    #[test]
+    fn a_turn_says_how_the_cache_is_used() {
+        let started = |cache: &str| {
+            let settings = serde_json::to_value(crate::RunSettings::default()).unwrap();
+            let mut event = json!({"type": "run.started", "plan": null, "plan_source": null, "title": null,
+                                   "settings": settings, "base_commit": "c", "base_branch": null});
+            event["settings"]["cache"] = json!(cache);
+            event
+        };
+        let said = |cache: &str| lines(&[started(cache), spawned("a"), turn("a", 3)]).split_off(2);
+        let config = |mode: &str| format!(":::CACHE_CONFIG::: mode={mode} scope=build exported=0 iter=3 ts=1030");
+        let guard = ":::CACHE_GUARD::: iter=3 allowed=0 reason=pending_tasks phase=build ts=1030".to_owned();
+        assert_eq!(said("use"), [config("use"), guard.clone()]);
+        assert_eq!(said("read"), [config("read"), guard]);
+        assert_eq!(said("write"), [config("write")]);
+        assert!(said("off").is_empty());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod agenda;
 mod base;
+mod checks;
 mod clock;
 mod dropping;
 mod endpoints;
@@ -33,7 +34,7 @@ pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
-use crate::event::{Event, FailureCause, Recorded, RunStatus};
+use crate::event::{AdoptedWork, Event, FailureCause, Recorded, ReturnCause, RunStatus, VerifyScope};
 pub use crate::hand_over::HandOver;
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
@@ -41,6 +42,7 @@ use crate::mailboxes::Mailboxes;
 use crate::merge_queue::MergeQueue;
 use crate::message::ExpiredMessage;
 pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
+pub use crate::run_state::checks::AfterRedCheck;
 use crate::schedule::Schedule;
 use crate::settings::RunSettings;
 use crate::shared_map::SharedMap;
@@ -303,6 +305,11 @@ impl RunState {
                 self.base_verified(event);
                 Ok(())
             }
+            Event::CheckFlaky(flaky) => {
+                self.merges.results.announced();
+                flaky.task.iter().for_each(|task| self.count_checks(task, event));
+                Ok(())
+            }
             Event::MachineSlept { slept_ms } => {
                 // The time of an ended run, or of one that waits for its models, stands still anyway.
                 if self.status == RunStatus::Running && !self.stands_still() {
@@ -372,7 +379,14 @@ impl RunState {
         self.count_checks(&id, event);
         match event {
             Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
+            Event::VerifyFinished { scope: VerifyScope::Target, .. } => {}
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),
+            Event::WorkAdopted(AdoptedWork { tree, .. }) => {
+                self.count_red_check(&id, tree);
+                if before.is_settled() {
+                    self.unskip(&id);
+                }
+            }
             Event::TaskMerged { commit: Some(commit), .. } => self.merged(&id, into, commit),
             Event::ApprovalRequested { call, tool, summary, arguments, rule, .. } => {
                 let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
@@ -380,6 +394,8 @@ impl RunState {
                 let asked = Approval { task: id, tool, summary, arguments, rule, decision: None };
                 self.approvals.insert(call.clone(), Arc::new(asked));
             }
+            // What was built on the chosen part stands.
+            Event::TaskReturned { cause: ReturnCause::Rest, .. } => {}
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
             Event::TaskReturned { .. } if before.is_settled() => self.unskip(&id),
             Event::ReviewApproved { .. } if before.is_settled() => {
@@ -391,26 +407,9 @@ impl RunState {
         Ok(())
     }
 
-    /// Counts the check of a merged tree for another task as a check for this one.
-    fn take_over_check(&mut self, task: &TaskId, tree: &Oid) {
-        let checked = self.settings.verify.as_deref().and_then(|command| self.merges.result(tree, command));
-        if let (Some(checked), Some(record)) = (checked, self.tasks.get_mut(task)) {
-            record.count_check(checked.passed);
-        }
-    }
-
-    /// Counts the run's failed check of a tree for the task that hands over that very tree, even if the task's own
-    /// check passes: merged as it is, it would fail again.
-    fn count_red_check(&mut self, task: &TaskId, tree: &Oid) {
-        let checked = self.settings.verify.as_deref().and_then(|command| self.merges.result(tree, command));
-        if checked.is_some_and(|checked| !checked.passed) {
-            self.take_over_check(task, tree);
-        }
-    }
-
     /// Makes the tasks that were skipped because of this one pending again.
     fn unskip(&mut self, retried: &TaskId) {
-        for id in self.schedule.dependents(retried) {
+        for id in self.schedule.lost_with(retried) {
             if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Skipped) {
                 record.wait_again();
             }
@@ -532,7 +531,8 @@ impl RunState {
         let reviews = self.listed(List::ToReview).map(|record| Event::ReviewRequested { task: record.task.id.clone() });
         let abandoned: Vec<Event> = self.abandoned().collect();
         let is_abandoned = |event: &Event| abandoned.iter().any(|end| end.task() == event.task());
-        let mut due: Vec<Event> = skipped.chain(ready).chain(reviews).chain(self.wakes()).collect();
+        let flaky = self.merges.results.unannounced().iter().cloned().map(Event::CheckFlaky);
+        let mut due: Vec<Event> = flaky.chain(skipped).chain(ready).chain(reviews).chain(self.wakes()).collect();
         due.retain(|event| !is_abandoned(event));
         due.extend(abandoned);
         // One that ends with these events takes no notice any more.

@@ -1,7 +1,7 @@
 //! The order of tasks as an acyclic graph: what may start, what never will, what could run together.
 //!
 //! A task starts when every task that it `depends` on is merged (or was done before the run) and every task that it
-//! comes `after` is settled. This is the only place that decides it, for checking a plan as for a run. The answers
+//! comes `after` is settled; one that tests what it comes after never starts if any of that has failed. This is the only place that decides it, for checking a plan as for a run. The answers
 //! are functions of the graph and of the progress given by the caller; the schedule itself holds no state of a run. A
 //! plan's tasks are added one by one, so a task may name one that does not exist yet, and waits until it does.
 //! Cloning a schedule copies a pointer.
@@ -96,6 +96,10 @@ struct Node {
     id: TaskId,
     depends: SharedSet<usize>,
     after: SharedSet<usize>,
+    /// Those of the latter that it tests: if one fails, it never starts.
+    tested: SharedSet<usize>,
+    /// Whether it tests what it comes after.
+    is_test: bool,
     /// The tasks that wait for it.
     followers: SharedSet<usize>,
     /// How many of the tasks that it names do not exist yet.
@@ -190,12 +194,22 @@ impl Schedule {
 
     /// Returns all direct and indirect dependents of a task, in the order of the plan.
     pub fn dependents(&self, of: &TaskId) -> Vec<TaskId> {
+        self.reached_from(of, |node, at| node.depends.contains_key(&at))
+    }
+
+    /// Returns the tasks that never start if this one fails, in the order of the plan: its dependents, those that test
+    /// it, and theirs.
+    pub fn lost_with(&self, task: &TaskId) -> Vec<TaskId> {
+        self.reached_from(task, |node, at| node.depends.contains_key(&at) || node.tested.contains_key(&at))
+    }
+
+    fn reached_from(&self, of: &TaskId, needs: impl Fn(&Node, usize) -> bool) -> Vec<TaskId> {
         let graph = &self.graph;
         let mut reached: BTreeSet<usize> = BTreeSet::new();
         let mut open: Vec<usize> = graph.index.get(of).copied().into_iter().collect();
         while let Some(at) = open.pop() {
             for follower in graph.followers_of(at) {
-                let depends = graph.at(follower).is_some_and(|node| node.depends.contains_key(&at));
+                let depends = graph.at(follower).is_some_and(|node| needs(node, at));
                 if depends && reached.insert(follower) {
                     open.push(follower);
                 }
@@ -365,6 +379,8 @@ impl Node {
             id: task.id.clone(),
             depends: SharedSet::default(),
             after: SharedSet::default(),
+            tested: SharedSet::default(),
+            is_test: task.tests_what_it_follows,
             followers: SharedSet::default(),
             missing: 0,
             priority: task.priority,
@@ -379,6 +395,9 @@ impl Node {
             Wait::Depends => self.depends.insert(on, ()),
             Wait::After => self.after.insert(on, ()),
         };
+        if wait == Wait::After && self.is_test {
+            self.tested.insert(on, ());
+        }
     }
 
     fn waits(&self) -> impl Iterator<Item = usize> {
@@ -464,7 +483,8 @@ mod tests {
     use super::*;
     use crate::task::TaskStatus;
 
-    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority and `-` for a cancelled box.
+    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority, `-` for a cancelled box, and `tests` for
+    /// a task that tests what it comes after.
     fn tasks(lines: &str) -> Vec<Task> {
         let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
         lines
@@ -479,6 +499,7 @@ mod tests {
                     match word {
                         "done" => task.status = TaskStatus::Done,
                         "-" => task.status = TaskStatus::Cancelled,
+                        "tests" => task.tests_what_it_follows = true,
                         priority => task.priority = priority.parse().unwrap(),
                     }
                 }
@@ -532,6 +553,12 @@ mod tests {
             ("a\nb: < a", "a=active", "", ""),
             ("a\nb: < a", "a=parked", "b", ""),
             ("a\nb: < a", "a=failed", "b", ""),
+            // A test does not start when its work has failed, or cannot start; a box that was cancelled is no failure.
+            ("a\nb\nc tests: < a b", "a=merged b=active", "", ""),
+            ("a\nb\nc tests: < a b", "a=merged b=failed", "", "c(b)"),
+            ("a\nb: a\nc tests: < b\nd: c", "a=failed", "", "b(a) c(b) d(c)"),
+            ("a -\nb\nc tests: < a b", "b=merged", "c", ""),
+            ("a\nb\nc tests: < a b", "a=parked b=merged", "c", ""),
             // A skipped task lets no task overtake the one that it comes after.
             ("x\na\nb: x < a\nc: < b", "x=failed a=active", "", "b(x)"),
             ("x\na\nb: x < a\nc: < b", "x=failed a=merged", "c", "b(x)"),

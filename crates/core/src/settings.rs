@@ -1,6 +1,6 @@
 //! The settings of a run, frozen in its first event and never read from anywhere else again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tool
 pub const MAX_AGENTS: usize = 20;
 /// Default number of times that a conflict or a failed check is returned to its agent before the task ends.
 pub const MERGE_ROUNDS: u32 = 2;
+/// Default number of times that a red check is tried again on the very tree before an agent pays for it.
+pub const VERIFY_RETRIES: u32 = 1;
 /// Default maximum number of turns of one attempt: enough for real work, few enough to stop a loop.
 pub const MAX_TURNS: u32 = 60;
 /// Default maximum size of a reply in tokens.
@@ -79,6 +81,9 @@ pub struct RunSettings {
     pub fallback_models: Vec<String>,
     /// The same of the project's or the user's configuration, for roles that name none.
     pub default_fallback_models: Vec<String>,
+    /// Names of the providers whose models the run may use; `None` for all. Scripts, and servers on this machine, are
+    /// not restricted.
+    pub allowed_providers: Option<BTreeSet<String>>,
     /// Maximum size of a request to a model in tokens, by its name.
     pub context_limits: BTreeMap<String, u64>,
     /// The address of the model's server, instead of its provider's own.
@@ -117,6 +122,8 @@ pub struct RunSettings {
     pub verify: Option<String>,
     /// Whether that command must pass on the base before any work begins.
     pub verify_base: bool,
+    /// How often a red check is tried again on the very tree; with 0, nothing is tried again.
+    pub verify_retries: u32,
     /// What happens to finished branches.
     pub merge: MergeMode,
     /// How often work is returned to its agent.
@@ -147,8 +154,10 @@ pub struct RunSettings {
     pub warm_limit: WarmLimit,
     /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
-    /// Whether that command may use the network.
+    /// Whether that command may use the network, which then leads to registries of packages.
     pub setup_network: bool,
+    /// The hosts that it reaches besides, each as `HOST` or `HOST:PORT`.
+    pub setup_hosts: Vec<String>,
     /// Absolute paths, or paths below `~/`, that commands may read besides the system and the user's programs.
     pub sandbox_read: Vec<String>,
     /// Names of variables of the user's environment that commands get.
@@ -181,6 +190,7 @@ impl Default for RunSettings {
             default_model: None,
             fallback_models: Vec::new(),
             default_fallback_models: Vec::new(),
+            allowed_providers: None,
             context_limits: BTreeMap::new(),
             base_url: None,
             agent: "implementer".to_owned(),
@@ -199,6 +209,7 @@ impl Default for RunSettings {
             skip_optional: false,
             verify: None,
             verify_base: true,
+            verify_retries: VERIFY_RETRIES,
             merge: MergeMode::Auto,
             merge_rounds: MERGE_ROUNDS,
             land: false,
@@ -213,6 +224,7 @@ impl Default for RunSettings {
             warm_limit: WarmLimit::default(),
             worktree_setup: None,
             setup_network: false,
+            setup_hosts: Vec::new(),
             sandbox_read: Vec::new(),
             sandbox_env: Vec::new(),
             tools: ToolNames::default(),

@@ -72,6 +72,9 @@ pub struct Task {
     /// Whether it only checks what others have done (a checkpoint, a review), and so may have nothing to change.
     #[serde(default)]
     pub may_change_nothing: bool,
+    /// Whether it tests or reviews what it comes `after`, so that it never starts if any of that has failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests_what_it_follows: bool,
     /// Whether it is the goal of the whole run, which its agent divides among others: the agent without a parent.
     #[serde(default)]
     pub goal: bool,

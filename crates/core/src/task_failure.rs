@@ -80,14 +80,14 @@ impl TaskRecord {
 
     /// Decides what happens to the task if its finished work changes nothing. A command that changes nothing has
     /// succeeded, and so has the agent of the run's goal, and any other if its role or the task may have nothing to do,
-    /// unless this same result was rejected.
+    /// or if a part of its work was merged, unless this same result was rejected.
     pub fn without_changes(&self, role_may_do_nothing: bool) -> WithoutChanges {
         let may_do_nothing = role_may_do_nothing || self.task.may_change_nothing;
         match (self.rejection_stands(), self.is_command()) {
             (false, true) => WithoutChanges::Report,
             // A goal may be a question.
             (false, false) if self.task.goal => WithoutChanges::Report,
-            (false, false) if may_do_nothing => WithoutChanges::NothingToDo,
+            (false, false) if may_do_nothing || self.works_on_rest() => WithoutChanges::NothingToDo,
             _ => WithoutChanges::Fail,
         }
     }

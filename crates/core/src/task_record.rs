@@ -5,8 +5,10 @@
 //! so that no other can have it. Everything that concerns several tasks (order, messages, the merge in progress,
 //! budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
+mod adopted;
 mod branch;
 mod calls;
+mod choice;
 mod last_report;
 mod review;
 mod review_events;
@@ -492,11 +494,6 @@ impl TaskRecord {
             ReturnCause::Rejected => matches!(reopening, Reopening::Reject | Reopening::Retry),
             _ => reopening == Reopening::Retry,
         }
-    }
-
-    /// Reports whether its work was rejected after it was merged, and nothing has replaced it.
-    pub fn is_rejected_in_result(&self) -> bool {
-        self.state() != TaskState::Merged && !self.merged().is_empty()
     }
 
     /// Applies an event of this task, with its number; fails with the reason if it is not valid in the current state.

@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::web::WebServiceName;
 
+/// The most time that an agent's command may ask for, in seconds, unless it is configured: enough for the build or the
+/// test suite of a real project.
+pub const MAX_COMMAND_SECONDS: u64 = 600;
+/// The most time of a request to another host, in seconds, unless it is configured: a slow server, but none that never
+/// ends.
+pub const MAX_WEB_SECONDS: u64 = 120;
 /// Default maximum size in MiB of a file that a tool reads or writes; larger files can be read with commands.
 pub const MAX_FILE_SIZE_MB: u64 = 10;
 /// Default maximum size in MiB of a response from the web.

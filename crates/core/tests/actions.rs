@@ -5,15 +5,16 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::event::{AdoptedWork, Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
 use orchestrate_core::message::{Origin, Sender};
 use orchestrate_core::report::Standing;
-use orchestrate_core::request::{Allowance, Request, RequestRefused};
+use orchestrate_core::request::{Adoption, Allowance, Request, RequestRefused};
+use orchestrate_core::review::{BranchChanges, OwnChanges, ReviewEntry};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{
     Action, BlobId, CallOfTurn, MergeStep, MergeTarget, MessageKind, Oid, Outgoing, Recorded, Reopening, RequestHash,
-    RequestParts, RunSettings, RunState, Task, TaskId, TaskState, Usage,
+    RequestParts, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState, Usage,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
@@ -95,6 +96,7 @@ impl Walk {
             28 => self.ask(&Request::Reject { task, message: String::new(), at: None }),
             29 => self.ask(&Request::Retry { task, message: None }),
             30 => self.tell(rejected(&task)),
+            33 => self.ask(&adoption_of(&self.state, &task)),
             _ => self.ask(&Request::Approve { task, tree }),
         }
     }
@@ -153,6 +155,10 @@ impl Walk {
             Ok(Decision::Return(back)) => {
                 back.tasks.iter().for_each(|task| self.tell(returned(task, back.cause)));
             }
+            Ok(Decision::Adopt(Adoption { task, commit, tree, .. })) => {
+                let (approved, rest) = (self.state.seq.is_multiple_of(2), None);
+                self.tell(Event::WorkAdopted(AdoptedWork { task, commit, tree, approved, rest }));
+            }
             Ok(Decision::Stop) | Err(_) => {}
         }
     }
@@ -162,8 +168,30 @@ impl Walk {
         let reports = [true, false].map(|is_live| Standing { state: self.state.clone().into(), is_live });
         let of_run = reports.iter().flat_map(|standing| standing.report().actions(&self.state));
         let of_tasks = self.state.tasks().flat_map(|record| self.state.actions(&record.task.id));
-        of_run.chain(of_tasks).collect()
+        of_run.chain(of_tasks).chain(self.of_own_changes()).collect()
     }
+
+    /// Returns what a review offers if the user has changed something in every worktree where that can be taken.
+    fn of_own_changes(&self) -> Vec<Action> {
+        let own = |record: &TaskRecord| {
+            let is_open = self.state.require_adoptable(&record.task.id).is_ok();
+            is_open.then(|| OwnChanges { commits: 1, files: Vec::new() })
+        };
+        let changes = self
+            .state
+            .tasks()
+            .map(|record| (record.task.id.clone(), BranchChanges { own: own(record), ..BranchChanges::default() }));
+        let standing = Standing { state: self.state.clone().into(), is_live: true };
+        let listed = ReviewEntry::listing(&standing, &changes.collect());
+        listed.iter().flat_map(ReviewEntry::actions).collect()
+    }
+}
+
+/// Returns the request that makes a commit on a task's branch its work.
+fn adoption_of(state: &RunState, task: &TaskId) -> Request {
+    let tip = state.task(task).and_then(|record| record.tip().cloned()).unwrap_or_else(|| "none".into());
+    let (task, commit, tree) = (task.clone(), "own".into(), "own-tree".into());
+    Request::Adopt(Adoption { task, tip, commit, tree, part: None })
 }
 
 /// Returns the tree of a task's work, or an unrelated one if there is none.
@@ -237,6 +265,7 @@ fn require_accepted(state: &RunState, action: &Action) -> Result<(), TestCaseErr
         Action::Approve(task) => Request::Approve { tree: tree_of(state, &task), task },
         Action::Reject(task) => Request::Reject { task, message: "no".to_owned(), at: None },
         Action::Retry(task) => Request::Retry { task, message: None },
+        Action::Adopt(task) => adoption_of(state, &task),
         Action::Answer(call) => Request::Decide { call, allowed: true, message: None },
         Action::Reply { task, question } => {
             let (to, body) = (task.into(), "this one".into());
@@ -291,7 +320,7 @@ fn each_action_that_is_offered_is_accepted() {
         land,
         ..RunSettings::default()
     });
-    let pushes = prop::collection::vec((any::<bool>(), 0u8..33, 0u8..16), 1..80);
+    let pushes = prop::collection::vec((any::<bool>(), 0u8..34, 0u8..16), 1..80);
     let walks = (settings, prop::option::of(50u64..200), pushes);
     let seen = RefCell::new(BTreeSet::new());
     let ran = TestRunner::new_with_rng(
@@ -312,6 +341,7 @@ fn each_action_that_is_offered_is_accepted() {
     assert!(matches!(ran, Ok(())), "{}", ran.err().map_or_else(String::new, |error: TestError<_>| error.to_string()));
     // Every kind of action was offered, and all were accepted.
     let expected = [
+        "Adopt",
         "Answer",
         "Approve",
         "Land",

@@ -131,6 +131,7 @@ fn agent() -> AgentLoop {
         context_tokens: 16_000,
         max_output_tokens: 100,
         max_turns: 30,
+        refuses_repeats: true,
     };
     AgentLoop::new(spec, &ToolNames::default())
 }

@@ -3,7 +3,7 @@
 
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
-use orchestrate_core::merge_queue::{Evidence, VerifyResult};
+use orchestrate_core::merge_queue::Evidence;
 use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
 use orchestrate_core::report::outcome;
 use orchestrate_core::run_state::Verify;
@@ -11,7 +11,7 @@ use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
     BlobId, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, RunState, Task, TaskId,
-    TaskState, Usage,
+    TaskState, Usage, VerifyResult,
 };
 
 /// A run that is fed event by event.
@@ -226,9 +226,11 @@ fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
 
 #[test]
 fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
-    let settings = RunSettings { verify: Some("check".to_owned()), merge_rounds: 1, ..RunSettings::default() };
+    let settings =
+        RunSettings { verify: Some("check".to_owned()), verify_retries: 0, merge_rounds: 1, ..RunSettings::default() };
     let mut story = Story::of(settings, vec![task("a", &[])]);
-    let evidence = || Evidence::Check { command: "check".to_owned(), result: verify_result(false) };
+    let tries = || vec![verify_result(false)];
+    let evidence = || Evidence::Check { command: "check".to_owned(), tries: tries(), on_target: None };
     for round in 0..2 {
         story.commit("a", &format!("a{round}"));
         let Some(MergeStep::Merge { target, candidate, .. }) = story.state.next_merge() else { panic!("no merge") };

@@ -162,7 +162,7 @@ impl Story {
                 }
                 self
             }
-            Decision::Stop => self,
+            Decision::Adopt(_) | Decision::Stop => self,
         }
     }
 }

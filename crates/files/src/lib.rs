@@ -11,6 +11,7 @@ mod plain;
 mod private;
 mod removal;
 mod replacement;
+mod repository;
 mod temporary;
 mod usage;
 
@@ -19,7 +20,8 @@ pub use locked::{LockedFolder, sweep};
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
 pub use private::{FILE as PRIVATE_FILE, create_file, create_folder, open_or_create, write};
-pub use removal::{remove_folder, remove_folder_below};
+pub use removal::{remove_folder, remove_folder_below, remove_folder_unless};
 pub use replacement::{replace, replace_by_way_of, sync_folder};
+pub use repository::is_repository;
 pub use temporary::TemporaryFolder;
 pub use usage::{disk_usage, free_bytes};

@@ -35,12 +35,21 @@ struct Entered {
 /// Fails if the folder does not exist, or with the first removal that fails; earlier removals are
 /// not undone.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
+    remove_folder_unless(path, &|| false).map(drop)
+}
+
+/// Removes a folder as [`remove_folder`] does, until `stop` says so; returns whether all of it is gone. `stop` is asked
+/// at each folder.
+///
+/// # Errors
+/// See [`remove_folder`].
+pub fn remove_folder_unless(path: &Path, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     let parent = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    Ok(remove_folder_below(parent.as_fd(), name)?)
+    Ok(remove_below(parent.as_fd(), name, stop)?)
 }
 
 /// Removes the entry of this name from an open folder, with everything in it.
@@ -48,15 +57,23 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
 /// # Errors
 /// See [`remove_folder`].
 pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+    remove_below(parent, name, &|| false).map(drop)
+}
+
+/// Removes an entry of an open folder until `stop` says so; returns whether all of it is gone.
+fn remove_below(parent: BorrowedFd<'_>, name: &OsStr, stop: &dyn Fn() -> bool) -> Result<bool, Errno> {
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         // The kernel's errors for a folder, and for a parent that denies access.
         Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {}
-        done => return done,
+        done => return done.map(|()| true),
     }
     let above = identity(&rustix::fs::fstat(parent)?);
     let mut entered = vec![Entered { name: name.to_owned(), above, tries: 0 }];
     let mut here = enter(parent, name)?;
     while !entered.is_empty() {
+        if stop() {
+            return Ok(false);
+        }
         if let Some(folder) = remove_files(&here)? {
             let next = match enter(here.as_fd(), &folder) {
                 // Another process removed it concurrently.
@@ -79,7 +96,7 @@ pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), E
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Removes the entries of an open folder up to its first subfolder, which is returned.

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use orchestrate_files::{
-    Misplaced, close_to_others, create_folder, disk_usage, remove_folder, replace, replace_by_way_of, require_own,
-    write,
+    Misplaced, close_to_others, create_folder, disk_usage, remove_folder, remove_folder_unless, replace,
+    replace_by_way_of, require_own, write,
 };
 
 #[test]
@@ -26,6 +26,25 @@ fn what_its_owner_may_not_write_is_removed_and_links_are_not_followed() {
     remove_folder(&gone).unwrap();
     assert!(kept.exists() && gone.symlink_metadata().is_err());
     assert_eq!(remove_folder(&gone).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_removal_can_be_left_to_another() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("folder");
+    for number in 0..20 {
+        std::fs::create_dir_all(folder.join(number.to_string())).unwrap();
+    }
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 10
+    };
+    assert!(!remove_folder_unless(&folder, &stop).unwrap());
+    let left = std::fs::read_dir(&folder).unwrap().count();
+    assert!(left > 0 && left < 20, "{left}");
+    // Whoever goes on needs nothing but the path.
+    assert!(remove_folder_unless(&folder, &|| false).unwrap() && !folder.exists());
 }
 
 #[test]

@@ -443,7 +443,7 @@ impl GitError {
                 matches!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
             }
             GitError::Library { source: LibraryError(error), .. } => says(error.message()),
-            GitError::Program { reason, .. } => says(reason),
+            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => says(reason),
             _ => false,
         }
     }

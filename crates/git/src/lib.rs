@@ -43,7 +43,7 @@ pub use repo::glance::{Content, Glance};
 pub use repo::lock_holder::{Holder, Waiting, Work};
 pub use repo::program::{Environment, installed};
 pub use repo::refs::RefEntry;
-pub use repo::refusal::{BackLink, Operation, RepositoryRefusal, Warning};
+pub use repo::refusal::{BackLink, LeftEmpty, Operation, RepositoryRefusal, Warning};
 pub use repo::repository::{CommitSpec, Head, Identities, Identity, Repo};
 pub use store::diff::{ChangeStatus, FileChange};
 pub use store::handle::Store;

@@ -3,7 +3,7 @@
 //! A blob is stored once, however many facts name it. A blob of at most [`INLINE_BYTES`] is stored
 //! in the database and becomes durable with the facts that name it. A larger one is a file, which
 //! is complete and synced before those facts are written, so a fact never names a missing blob.
-//! Nothing is ever deleted here.
+//! A blob is deleted only together with the last run that names it ([`crate::removal`]).
 
 use std::fs;
 use std::io;
@@ -64,7 +64,7 @@ impl Files {
         write_synced(&path, &blob.bytes).map_err(|error| JournalError::io(&path, error))
     }
 
-    fn path(&self, id: &BlobId) -> PathBuf {
+    pub(crate) fn path(&self, id: &BlobId) -> PathBuf {
         let name = id.as_str();
         match name.split_at_checked(2) {
             Some((shelf, rest)) => self.folder.join(shelf).join(rest),

@@ -58,12 +58,12 @@ CREATE TABLE events (
     v     INTEGER NOT NULL,
     type  TEXT NOT NULL,
     task  TEXT,
-    body  TEXT NOT NULL               -- the fact as JSON
+    body  TEXT NOT NULL,              -- the fact as JSON
+    sum   INTEGER                     -- the checksum of all this; null in facts that older versions recorded
 ) STRICT;
 CREATE UNIQUE INDEX events_by_seq ON events (run, seq);
 CREATE INDEX events_by_task ON events (run, task, seq) WHERE task IS NOT NULL;
 CREATE INDEX events_of_status ON events (run, seq) WHERE type IN ('run.started', 'run.resumed', 'run.finished');
-CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'facts are never deleted'); END;
 CREATE TRIGGER events_are_final BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'facts are never changed'); END;
 CREATE TABLE blobs (
     id    TEXT NOT NULL UNIQUE,       -- SHA-256 in lower-case hexadecimal
@@ -80,6 +80,10 @@ CREATE TABLE inbox (
 ) STRICT;
 CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;
 ";
+
+/// The trigger that keeps facts from being deleted.
+pub(crate) const FACTS_STAY: &str =
+    "CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'facts are never deleted'); END;";
 
 /// Creates the folder and its database if they are missing; returns the path of the database.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
@@ -115,9 +119,32 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
         }
     }
     connection
-        .execute_batch("PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;")
+        .execute_batch(
+            "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1; PRAGMA temp_store=MEMORY;",
+        )
         .map_err(failed)?;
+    show_facts(&connection).map_err(failed)?;
     Ok(connection)
+}
+
+/// Creates the view `facts` of this connection: all facts, with their checksums. The table of an older version has no
+/// place for these; it gets one, unless it cannot be written.
+fn show_facts(connection: &Connection) -> rusqlite::Result<()> {
+    let has_sums = || {
+        connection.query_row("SELECT count(*) FROM pragma_table_info('events') WHERE name = 'sum'", [], |row| {
+            row.get::<_, i64>(0)
+        })
+    };
+    if has_sums()? == 0
+        && let Err(error) = connection.execute_batch("ALTER TABLE events ADD COLUMN sum INTEGER")
+    {
+        // Another process may have been faster; and what is read-only can be read.
+        tracing::debug!(%error, "the journal has no place for checksums");
+    }
+    let sum = if has_sums()? == 0 { "NULL AS sum" } else { "sum" };
+    connection.execute_batch(&format!(
+        "CREATE TEMP VIEW facts AS SELECT run, seq, ts_ms, v, type, task, body, {sum} FROM main.events"
+    ))
 }
 
 fn check_owner(path: &Path, connection: &Connection) -> Result<(), JournalError> {
@@ -162,7 +189,7 @@ fn fill(path: &Path) -> Result<(), JournalError> {
         let connection = Connection::open(path)?;
         // The application id comes last: without it, the file is not a journal.
         connection.execute_batch(&format!(
-            "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES}
+            "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES} {FACTS_STAY}
              PRAGMA user_version={FORMAT}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
         ))?;
         connection.close().map_err(|(_, error)| error)

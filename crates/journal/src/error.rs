@@ -139,9 +139,9 @@ pub enum JournalError {
     Undecodable {
         /// The id of the run.
         run: RunId,
-        /// The sequence number of the fact; in a list of runs, that of the run's newest fact.
+        /// The sequence number of the fact.
         seq: u64,
-        /// The error of the decoder.
+        /// What is wrong with it.
         reason: String,
     },
     /// A value has no JSON form.

@@ -27,11 +27,14 @@
 //! # }
 //! ```
 //!
-//! Deliberately absent: decisions (events are interpreted only by `RunState::apply`), an async
-//! runtime, and the deletion of facts.
+//! Each fact is stored with a checksum, so that what a disk has broken is found when it is read. Facts are deleted only
+//! with their whole run ([`Removal`]).
+//!
+//! Deliberately absent: decisions (events are interpreted only by `RunState::apply`), and an async runtime.
 
 mod batch;
 mod blobs;
+mod checksum;
 mod clock;
 mod database;
 mod error;
@@ -42,6 +45,7 @@ mod journal;
 mod lease;
 mod reader;
 mod received;
+mod removal;
 mod scratch;
 mod writer;
 
@@ -50,5 +54,6 @@ pub use blobs::{Blob, INLINE_BYTES};
 pub use clock::{Clock, unix_ms};
 pub use error::{Cause, JournalError};
 pub use journal::{Journal, Slot};
-pub use reader::{RunSummary, Store};
+pub use reader::{ReadableEvents, RunSummary, Store};
 pub use received::{Answer, InboxId, Received, Reply};
+pub use removal::Removal;

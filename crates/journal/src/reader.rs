@@ -15,6 +15,7 @@ use orchestrate_core::{Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::blobs::{self, Files};
+use crate::checksum::Stored;
 use crate::clock::Clock;
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
@@ -60,6 +61,24 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// The exit code; `None` until it has ended.
     pub exit_code: Option<u8>,
+    /// Whether one of the records that this entry is made of is damaged, so that the entry says less than it should.
+    pub is_damaged: bool,
+}
+
+/// Events of a run, up to the first one that cannot be read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadableEvents {
+    /// The events, oldest first.
+    pub events: Vec<Recorded>,
+    /// Why the next one cannot be read.
+    pub unreadable: Option<JournalError>,
+}
+
+impl ReadableEvents {
+    /// Returns the events, or why one of them cannot be read.
+    fn all(self) -> Result<Vec<Recorded>, JournalError> {
+        self.unreadable.map_or(Ok(self.events), Err)
+    }
 }
 
 impl Store {
@@ -139,7 +158,7 @@ impl Store {
             )?;
             query.query_map([], SummaryRow::read)?.collect::<Result<Vec<_>, _>>()
         })?;
-        found.into_iter().map(SummaryRow::summary).collect()
+        Ok(found.into_iter().map(SummaryRow::summary).collect())
     }
 
     /// Returns the run that was started last, or `None` if there is none. A run that has ended without any attempt at
@@ -196,9 +215,18 @@ impl Store {
     ///
     /// Fails if the database cannot be read, or at a fact that this version cannot read.
     pub fn events(&self, run: &RunId, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
+        self.readable_events(run, after_seq, limit)?.all()
+    }
+
+    /// Reads facts as [`Store::events`] does, up to the first one that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read.
+    pub fn readable_events(&self, run: &RunId, after_seq: u64, limit: usize) -> Result<ReadableEvents, JournalError> {
         self.facts(run, limit, |connection, each| {
             let mut query = connection.prepare_cached(
-                "SELECT seq, ts_ms, v, type, body FROM events
+                "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
                  WHERE run = (SELECT id FROM runs WHERE run = ?1) AND seq > ?2 ORDER BY seq",
             )?;
             each_row(&mut query.query(params![run.as_str(), to_sql(after_seq)])?, each)
@@ -217,13 +245,28 @@ impl Store {
         after_seq: u64,
         limit: usize,
     ) -> Result<Vec<Recorded>, JournalError> {
-        self.facts(run, limit, |connection, each| {
+        let found = self.facts(run, limit, |connection, each| {
             let mut query = connection.prepare_cached(
-                "SELECT seq, ts_ms, v, type, body FROM events
+                "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
                  WHERE run = (SELECT id FROM runs WHERE run = ?1) AND task = ?2 AND seq > ?3 ORDER BY seq",
             )?;
             each_row(&mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?, each)
-        })
+        });
+        found?.all()
+    }
+
+    /// Returns the number of a run's facts, whether they can be read or not.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read.
+    pub fn count_events(&self, run: &RunId) -> Result<u64, JournalError> {
+        let count: i64 = self.query(|connection| {
+            connection
+                .prepare_cached("SELECT count(*) FROM events WHERE run = (SELECT id FROM runs WHERE run = ?1)")?
+                .query_row([run.as_str()], |row| row.get(0))
+        })?;
+        Ok(from_sql(count))
     }
 
     /// Replays a run and returns its state.
@@ -337,10 +380,10 @@ impl Store {
         run: &RunId,
         limit: usize,
         read: impl FnOnce(&Connection, &mut dyn FnMut(Raw) -> bool) -> rusqlite::Result<()>,
-    ) -> Result<Vec<Recorded>, JournalError> {
+    ) -> Result<ReadableEvents, JournalError> {
         let (mut found, mut failed) = (Vec::new(), None);
         if limit == 0 {
-            return Ok(found);
+            return Ok(ReadableEvents::default());
         }
         self.query(|connection| {
             read(connection, &mut |raw| {
@@ -352,7 +395,7 @@ impl Store {
                 failed.is_none() && found.len() < limit
             })
         })?;
-        failed.map_or(Ok(found), Err)
+        Ok(ReadableEvents { events: found, unreadable: failed })
     }
 
     fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
@@ -370,7 +413,7 @@ pub(crate) fn replay(database: &Path, connection: &Connection, run: &RunId) -> R
     let (mut state, mut failed) = (None, None);
     let mut read = || {
         let mut query = connection.prepare_cached(
-            "SELECT seq, ts_ms, v, type, body FROM events
+            "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
              WHERE run = (SELECT id FROM runs WHERE run = ?1) ORDER BY seq",
         )?;
         each_row(&mut query.query([run.as_str()])?, &mut |raw| {
@@ -388,7 +431,14 @@ pub(crate) fn replay(database: &Path, connection: &Connection, run: &RunId) -> R
 
 fn fold(state: &mut Option<RunState>, raw: &Raw, run: &RunId) -> Result<(), JournalError> {
     match (raw.decode(run)?, state) {
-        (Some(fact), Some(state)) => state.apply(&fact)?,
+        (Some(fact), Some(state)) => match state.apply(&fact) {
+            // Without a checksum, the disk is as likely a cause as a defect.
+            Err(illegal) if raw.sum.is_none() => {
+                let reason = format!("it cannot follow the records before it: {}", illegal.reason);
+                return Err(JournalError::Undecodable { run: run.clone(), seq: raw.seq, reason });
+            }
+            applied => applied?,
+        },
         (Some(fact), state) => *state = Some(RunState::begin(&fact)?),
         // A fact of an unknown type changes nothing in the known state, but it has a number and a
         // time.
@@ -405,6 +455,9 @@ struct Raw {
     v: u32,
     kind: String,
     body: String,
+    task: Option<String>,
+    /// The checksum; `None` if an older version recorded the fact.
+    sum: Option<i64>,
 }
 
 impl Raw {
@@ -415,11 +468,19 @@ impl Raw {
             v: row.get(2)?,
             kind: row.get(3)?,
             body: row.get(4)?,
+            task: row.get(5)?,
+            sum: row.get(6)?,
         })
     }
 
     /// Returns the fact, or `None` if its type is unknown.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
+        let Self { seq, ts_ms, v, kind, body, task, .. } = self;
+        let stored = Stored { run, seq: *seq, ts_ms: *ts_ms, v: *v, kind, task: task.as_deref(), body };
+        if self.sum.is_some_and(|sum| sum != stored.checksum()) {
+            let reason = "it has changed on disk since it was recorded".to_owned();
+            return Err(JournalError::Undecodable { run: run.clone(), seq: self.seq, reason });
+        }
         if self.v > VERSION {
             return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });
         }
@@ -462,23 +523,21 @@ impl SummaryRow {
         })
     }
 
-    fn summary(self) -> Result<RunSummary, JournalError> {
-        let decode = |body: &str| {
-            serde_json::from_str(body).map_err(|error| JournalError::Undecodable {
-                run: self.run.clone(),
-                seq: self.facts,
-                reason: error.to_string(),
-            })
-        };
-        let (plan, title) = match decode(&self.first)? {
-            Event::RunStarted { plan, title, .. } => (plan, title),
+    /// Returns the entry; of one run, what is damaged is left out, so that the other runs can be listed.
+    fn summary(self) -> RunSummary {
+        let decode = |body: &str| serde_json::from_str::<Event>(body).ok();
+        let (first, status) = (decode(&self.first), decode(&self.status));
+        let is_damaged = first.is_none() || status.is_none();
+        let (plan, title) = match first {
+            Some(Event::RunStarted { plan, title, .. }) => (plan, title),
             _ => (None, None),
         };
-        let (status, exit_code) = match decode(&self.status)? {
-            Event::RunFinished { status, exit_code } => (status, Some(exit_code)),
-            _ => (RunStatus::Running, None),
+        let (status, exit_code) = match status {
+            Some(Event::RunFinished { status, exit_code }) => (status, Some(exit_code)),
+            Some(_) => (RunStatus::Running, None),
+            None => (RunStatus::Failed, None),
         };
-        Ok(RunSummary {
+        RunSummary {
             plan,
             title,
             started_ms: self.started_ms,
@@ -486,7 +545,8 @@ impl SummaryRow {
             facts: self.facts,
             status,
             exit_code,
+            is_damaged,
             run_id: self.run,
-        })
+        }
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::batch::Batch;
 use crate::blobs::{self, Blob};
+use crate::checksum::Stored;
 use crate::clock::Timeline;
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
@@ -72,6 +73,7 @@ struct Row {
     kind: String,
     task: Option<String>,
     body: String,
+    sum: i64,
 }
 
 impl Writer {
@@ -248,13 +250,11 @@ impl Row {
     fn of(fact: &Recorded) -> Result<Self, JournalError> {
         let body = serde_json::to_value(&fact.event).map_err(JournalError::unencodable)?;
         let kind = body.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
-        Ok(Self {
-            seq: fact.seq,
-            ts_ms: fact.ts_ms,
-            kind: kind.to_owned(),
-            task: fact.event.task().map(|task| task.as_str().to_owned()),
-            body: body.to_string(),
-        })
+        let (task, text) = (fact.event.task().map(|task| task.as_str()), body.to_string());
+        let Recorded { run_id: run, seq, ts_ms, .. } = fact;
+        let stored = Stored { run, seq: *seq, ts_ms: *ts_ms, v: VERSION, kind, task, body: &text };
+        let sum = stored.checksum();
+        Ok(Self { seq: *seq, ts_ms: *ts_ms, kind: kind.to_owned(), task: task.map(str::to_owned), body: text, sum })
     }
 }
 
@@ -286,11 +286,11 @@ fn insert(tx: &Transaction<'_>, key: i64, staged: &Staged) -> rusqlite::Result<(
         blobs::insert(tx, blob)?;
     }
     let mut add = tx.prepare_cached(
-        "INSERT INTO events (run, seq, ts_ms, v, type, task, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO events (run, seq, ts_ms, v, type, task, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for row in &staged.rows {
         let (seq, ts_ms) = (to_sql(row.seq), to_sql(row.ts_ms));
-        add.execute(params![key, seq, ts_ms, VERSION, row.kind, row.task, row.body])?;
+        add.execute(params![key, seq, ts_ms, VERSION, row.kind, row.task, row.body, row.sum])?;
     }
     for answer in &staged.answers {
         inbox::answer(tx, answer)?;

@@ -38,6 +38,17 @@ pub enum ModelError {
         /// The number of the agent's request, from 1.
         turn: u32,
     },
+    /// Requests to a model would go to a provider that the user has not allowed.
+    #[error(
+        "use {model}: the user has not allowed the provider `{provider}`; `allowed_providers` in the user's own \
+         configuration does, for the next run"
+    )]
+    VendorNotAllowed {
+        /// The model's name.
+        model: String,
+        /// The provider's name.
+        provider: String,
+    },
     /// A model's name is not of the form `provider/model`.
     #[error("understand the model name {name:?}: {problem}")]
     InvalidName {

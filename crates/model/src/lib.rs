@@ -23,6 +23,7 @@ mod secrets;
 mod test_server;
 mod tokens;
 mod transport;
+mod vendor;
 mod windows;
 mod wire;
 
@@ -37,3 +38,4 @@ pub use provider::{Provider, require_base_url};
 pub use redacting::Redacting;
 pub use scripted::ScriptedModel;
 pub use tokens::{LazyCounter, Tokenizer};
+pub use vendor::Vendor;

@@ -27,6 +27,8 @@ pub struct FrontMatter {
     pub base: Option<String>,
     /// Shell command that must exit 0 on every merged tree.
     pub verify: Option<String>,
+    /// How often a check that fails is tried again on the very same files.
+    pub verify_retries: Option<u64>,
     /// How the order of tasks follows from the document.
     pub parallel: Order,
     /// Maximum number of concurrent agents.
@@ -66,6 +68,9 @@ pub enum Order {
 /// What the budget in dollars expects.
 const DOLLARS: &str = "a number of dollars, with at most six decimals";
 
+/// The maximum of `verify_retries`, as in the settings.
+const MOST_RETRIES: u64 = 100;
+
 /// Keys of other templates that are almost ours.
 const OTHER_KEYS: &[&str] = &["mode", "reviewer", "reviewed", "reviews"];
 
@@ -80,6 +85,7 @@ pub(crate) const KEYS: &[&str] = &[
     "title",
     "base",
     "verify",
+    "verify_retries",
     "parallel",
     "max_agents",
     "agent",
@@ -316,6 +322,9 @@ impl FrontMatterKey<'_> {
             "title" => front.title = self.take(self.text(), "a text", findings),
             "base" => front.base = self.take(self.text(), "a revision", findings),
             "verify" => front.verify = self.take(self.text(), "a shell command", findings),
+            "verify_retries" => {
+                front.verify_retries = self.take(self.retries(), "a whole number from 0 to 100", findings);
+            }
             "parallel" => {
                 front.parallel =
                     self.take(self.word(), "auto, eager, phases or sequential", findings).unwrap_or_default();
@@ -395,6 +404,10 @@ impl FrontMatterKey<'_> {
 
     fn count(&self) -> Option<u64> {
         value::count(&self.text()?)
+    }
+
+    fn retries(&self) -> Option<u64> {
+        self.text()?.parse().ok().filter(|retries| *retries <= MOST_RETRIES)
     }
 
     /// Returns an amount that a budget can hold: any other one would not limit the run.

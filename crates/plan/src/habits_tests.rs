@@ -45,6 +45,17 @@ fn tasks_that_only_check_may_change_nothing() {
 }
 
 #[test]
+fn only_tests_and_reviews_behind_other_tasks_need_what_they_follow() {
+    let ids = |source: &str| -> Vec<String> {
+        let tasks = plan(source).tasks.into_iter().filter(|task| task.tests_what_it_follows);
+        tasks.map(|task| task.id.to_string()).collect()
+    };
+    assert_eq!(ids(KIRO), ["1.3", "2", "4"]);
+    assert_eq!(ids("- [ ] T1 Write tests\n- [ ] T2 Add a page\n- [ ] T3 Write tests\n- [ ] T4 Add a form\n"), ["T3"]);
+    assert_eq!(ids("1. [ ] Add a page\n2. [ ] Test it\n3. [ ] Add a form\n"), ["2"]);
+}
+
+#[test]
 fn the_box_of_a_group_is_ticked_with_the_last_of_its_tasks() {
     let expected = KIRO.replace("[-]", "[x]").replace("[ ] 2.", "[x] 2.").replace("[ ] 3.1", "[x] 3.1");
     written(KIRO, &["1.2", "2", "3.1"], &expected);

@@ -346,6 +346,7 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges, 
         task.after = named(after);
         task.review_required = review_required;
         task.may_change_nothing = task.files.is_empty() && sequence::only_checks(&task.title);
+        task.tests_what_it_follows = !task.after.is_empty() && sequence::is_closing(&task.title);
         // What it says in prose about its dependencies.
         let remarks = edges.remarks.get(&at).into_iter().flatten();
         task.details.extend(remarks.map(|remark| format!("Depends on: {remark}")));

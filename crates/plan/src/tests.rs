@@ -394,11 +394,12 @@ fn front_matter_is_text_where_a_text_is_wanted() {
 
 #[test]
 fn front_matter_is_read_and_checked() {
-    let source = "---   \ntitle: T\nbase: main\nverify: make\nparallel: phases\nmax_agents: 4\nagent: tester\nmodel: openai/x\nbudget_tokens: 50k\nbudget_usd: 2.5\nmerge: review\nreview: required\n--- \n- [ ] a\n";
+    let source = "---   \ntitle: T\nbase: main\nverify: make\nverify_retries: 2\nparallel: phases\nmax_agents: 4\nagent: tester\nmodel: openai/x\nbudget_tokens: 50k\nbudget_usd: 2.5\nmerge: review\nreview: required\n--- \n- [ ] a\n";
     let expected = FrontMatter {
         title: Some("T".to_owned()),
         base: Some("main".to_owned()),
         verify: Some("make".to_owned()),
+        verify_retries: Some(2),
         parallel: Order::Phases,
         max_agents: Some(4),
         agent: Some("tester".to_owned()),

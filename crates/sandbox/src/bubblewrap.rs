@@ -69,10 +69,7 @@ impl Arguments {
     /// Creates the arguments for a view, and for a program that has a control group of its own or not.
     pub(crate) fn for_view(view: &Checked, network: Network, has_group: bool) -> Self {
         let mut arguments = Self(Vec::new());
-        arguments.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"]);
-        if network != Network::Host {
-            arguments.add(["--unshare-net"]);
-        }
+        arguments.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-net"]);
         if !has_group {
             // From a namespace of control groups, the kernel starts no program in a group outside.
             arguments.add(["--unshare-cgroup-try"]);
@@ -81,9 +78,9 @@ impl Arguments {
         arguments.add(["--die-with-parent", "--new-session", "--as-pid-1"]);
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories(view.home());
-        arguments.system(network, view.home());
+        arguments.system(view.home());
         if network != Network::None {
-            arguments.network(network, view.home());
+            arguments.network(view.home());
         }
         let (toolchain, programs) = (RustHomes::of_user(), host::programs_of_user());
         // What is mounted later is never hidden. A toolchain below a mounted worktree belongs into it; anything else
@@ -246,7 +243,7 @@ impl Arguments {
         self.add(["--perms", "1777", "--size", SHARED_MEMORY_BYTES, "--tmpfs", "/dev/shm"]);
     }
 
-    fn system(&mut self, network: Network, home: &Path) {
+    fn system(&mut self, home: &Path) {
         for path in host::SYSTEM.map(Path::new) {
             match std::fs::read_link(path) {
                 Ok(target) => self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()]),
@@ -261,15 +258,15 @@ impl Arguments {
                 Err(_) => {}
             }
         }
-        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts(network, home)) {
+        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts(home)) {
             self.copy(Path::new(path), Source::Bytes(content.into_bytes()));
         }
     }
 
     /// Shows the settings of the network, and those of the user for it.
-    fn network(&mut self, network: Network, home: &Path) {
+    fn network(&mut self, home: &Path) {
         let of_home = network::home_files().iter().map(|(name, content)| (home.join(name), content.clone()));
-        for (path, content) in network::machine_files(network).into_iter().chain(of_home) {
+        for (path, content) in network::machine_files().into_iter().chain(of_home) {
             self.copy(&path, Source::Bytes(content));
         }
         for path in network::certificates() {
@@ -387,8 +384,8 @@ impl Little {
 }
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
-/// and no user of the host. With the host's network, names are resolved as on the host.
-fn accounts(network: Network, home: &Path) -> [String; 4] {
+/// and no user of the host.
+fn accounts(home: &Path) -> [String; 4] {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
     let mut group = "nogroup:x:65534:\n".to_owned();
@@ -399,12 +396,8 @@ fn accounts(network: Network, home: &Path) -> [String; 4] {
     if gid != 65534 {
         group.insert_str(0, &format!("{name}:x:{gid}:\n"));
     }
-    let own_hosts = || "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-    let (servers, hosts) = match network {
-        Network::None | Network::Proxy => ("", own_hosts()),
-        Network::Host => (" dns", std::fs::read_to_string("/etc/hosts").unwrap_or_else(|_| own_hosts())),
-    };
-    [passwd, group, format!("passwd: files\ngroup: files\nhosts: files{servers}\n"), hosts]
+    let hosts = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+    [passwd, group, "passwd: files\ngroup: files\nhosts: files\n".to_owned(), hosts]
 }
 
 /// Creates a file in memory, positioned at its first byte.

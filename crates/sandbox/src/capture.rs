@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::error::SandboxError;
 use crate::job::Captured;
+use crate::live_output::LiveOutput;
 
 /// The capacity of a Linux pipe, in bytes.
 const CHUNK: usize = 64 << 10;
@@ -20,6 +21,8 @@ pub(crate) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    /// Gets what is read, too.
+    live: Option<LiveOutput>,
 }
 
 impl Capture {
@@ -36,7 +39,13 @@ impl Capture {
             head: Vec::new(),
             tail: VecDeque::new(),
             total: 0,
+            live: None,
         })
+    }
+
+    /// Sets what gets each part of the output as it is read.
+    pub(crate) fn showing(self, live: Option<LiveOutput>) -> Self {
+        Self { live, ..self }
     }
 
     pub(crate) fn pipe(&self) -> Option<&OwnedFd> {
@@ -67,6 +76,9 @@ impl Capture {
 
     fn keep(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        if let Some(live) = &self.live {
+            live.add(bytes);
+        }
         let (first, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
         self.head.extend_from_slice(first);
         let rest = rest.get(rest.len().saturating_sub(self.tail_bytes)..).unwrap_or_default();

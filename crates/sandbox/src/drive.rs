@@ -100,8 +100,8 @@ fn run_once(
     let mut drive = Drive {
         job,
         confinement: tier.confinement,
-        stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?,
-        stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?,
+        stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?.showing(tier.live.clone()),
+        stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?.showing(tier.live.clone()),
         child,
         control,
         control_open: true,

@@ -8,8 +8,11 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 
-/// The port of the socket, which the namespace has for itself.
-const PORT: u16 = 3128;
+use crate::tier::Confinement;
+
+/// The port of the socket, as the job names it. A namespace has it for itself; without one, the supervisor leads the
+/// job from there to the socket.
+pub(crate) const PORT: u16 = 3128;
 
 /// Takes the socket of a job, whose connections its caller accepts.
 pub(crate) type ListenerSink = Box<dyn FnOnce(TcpListener) + Send>;
@@ -36,9 +39,10 @@ const OWN: &str = "localhost,127.0.0.1,::1";
 /// Node reads the variables above only if this one is set.
 const NODE_READS_THEM: &str = "NODE_USE_ENV_PROXY";
 
-/// Makes the socket, in the namespace of the calling process.
-pub(crate) fn listen() -> io::Result<TcpListener> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))
+/// Makes the socket, in the namespace of the calling process; in the fallback tier, that is the machine's.
+pub(crate) fn listen(confinement: Confinement) -> io::Result<TcpListener> {
+    let port = if confinement == Confinement::Full { PORT } else { 0 };
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
 }
 
 /// Returns the variables that lead programs to the socket, beside those of their job. A job whose own `NO_PROXY` is

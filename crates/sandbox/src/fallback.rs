@@ -65,7 +65,7 @@ impl Scratch {
 
     /// Puts the user's settings for the network into the home.
     fn add_settings(&self, network: Network) -> std::io::Result<()> {
-        let files = if network == Network::Host { network::home_files() } else { &[] };
+        let files = if network == Network::Proxy { network::home_files() } else { &[] };
         for (name, content) in files {
             let path = self.path().join(name);
             orchestrate_files::create_folder(path.parent().unwrap_or(&path))?;
@@ -134,9 +134,9 @@ pub(crate) fn readable(view: &Checked, toolchain: &RustHomes, network: Network) 
     let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
     let programs = host::programs_of_user().read_only.iter().cloned();
     let of_network = match network {
-        Network::None | Network::Proxy => Vec::new(),
-        Network::Host => {
-            network::machine_files(network).into_iter().map(|(path, _)| path).chain(network::certificates()).collect()
+        Network::None => Vec::new(),
+        Network::Proxy => {
+            network::machine_files().into_iter().map(|(path, _)| path).chain(network::certificates()).collect()
         }
     };
     let paths = toolchains.chain(programs).chain(roots).chain(of_network);

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::programs::{PathFolder, Programs, Shell, is_executable};
+use crate::programs::{PathFolder, Programs, Shell, is_executable, parts};
 use crate::secrets::holds_secret;
+use crate::view::around;
 
 /// Why the full tier cannot even be tried.
 pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
@@ -186,17 +187,44 @@ pub(crate) fn real_home() -> Option<&'static Path> {
 }
 
 /// Returns what a job sees of the user's programs, decided once.
-#[expect(clippy::disallowed_methods, reason = "finds the user's programs, once")]
 pub(crate) fn programs_of_user() -> &'static Programs {
     static FOUND: OnceLock<Programs> = OnceLock::new();
     FOUND.get_or_init(|| {
-        Programs::of(&Shell {
-            home: home_of_user(),
-            path: std::env::split_paths(&own_path()).filter(|folder| folder.is_absolute()).collect(),
-            variable: &|name| std::env::var_os(name),
-            visible: visible(),
-        })
+        let shell = shell_of_user();
+        let mut programs = Programs::of(&shell);
+        if shell.path.iter().any(|folder| is_executable(&folder.join("java"))) {
+            programs.read_only.extend(java_settings(Path::new("/etc")));
+        }
+        programs
     })
+}
+
+/// Where the system's Java and Maven have the files without which they do not start, or start otherwise: distributions
+/// put links to them into `/usr` (Debian: `/etc/java-17-openjdk`, `/etc/maven`). A `*` stands for the rest of a name.
+/// The settings of Maven for repositories may contain passwords, so they are not among them.
+const JAVA_SETTINGS: [&str; 3] = ["java-*", "maven/logging", "maven/m2.conf"];
+/// The file of such a folder that contains passwords.
+const JAVA_PASSWORDS: &str = "management/jmxremote.password";
+
+/// Lists those of them that exist in a folder.
+fn java_settings(folder: &Path) -> Vec<PathBuf> {
+    let found = JAVA_SETTINGS.iter().flat_map(|name| parts(folder, name));
+    let without_passwords = |path: PathBuf| {
+        let passwords = path.join(JAVA_PASSWORDS);
+        if passwords.exists() { around(&path, &[&passwords]) } else { vec![path] }
+    };
+    found.flat_map(without_passwords).collect()
+}
+
+/// Returns where the user's shell looks for programs.
+#[expect(clippy::disallowed_methods, reason = "finds the user's programs")]
+pub(crate) fn shell_of_user() -> Shell<'static> {
+    Shell {
+        home: home_of_user(),
+        path: std::env::split_paths(&own_path()).filter(|folder| folder.is_absolute()).collect(),
+        variable: &|name| std::env::var_os(name),
+        visible: visible(),
+    }
 }
 
 /// Returns the variables with which package managers do not try a network: they fail at once with a
@@ -277,8 +305,7 @@ fn is_trusted(folder: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let Ok(real) = folder.canonicalize() else { return false };
     let others_write = real.metadata().map_or(true, |found| found.permissions().mode() & WRITABLE_BY_OTHERS != 0);
-    // In a worktree, `.git` is a file; a link counts too.
-    let is_repositorys = real.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    let is_repositorys = real.ancestors().any(orchestrate_files::is_repository);
     !others_write && !is_repositorys
 }
 
@@ -311,6 +338,9 @@ mod tests {
             std::fs::set_permissions(at(folder).join("bwrap"), PermissionsExt::from_mode(0o755)).unwrap();
         }
         std::fs::create_dir(at("repository/.git")).unwrap();
+        // Another sandbox leaves such a folder in `/tmp`.
+        std::fs::create_dir(at(".git")).unwrap();
+        std::fs::write(at("repository/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(at("worktree/.git"), "gitdir: elsewhere").unwrap();
         std::fs::set_permissions(at("everybodys"), PermissionsExt::from_mode(0o1777)).unwrap();
         symlink(at("repository/tools/bin/bwrap"), at("linked/bwrap")).unwrap();
@@ -323,6 +353,36 @@ mod tests {
         assert_eq!(trusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), Some(at("bin/bwrap")));
         assert_eq!(untrusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), None);
         assert_eq!(trusted_search_path(&search(&["way", "bin", "worktree/bin"])), search(&["bin"]));
+    }
+
+    #[test]
+    fn the_settings_of_java_and_maven_are_seen_without_passwords() {
+        let place = tempfile::tempdir().unwrap();
+        for name in [
+            "java-17-openjdk/security/java.security",
+            "java-21-openjdk/management/jmxremote.password",
+            "java-21-openjdk/management/management.properties",
+            "java-21-openjdk/net.properties",
+            "maven/m2.conf",
+            "maven/logging/simplelogger.properties",
+            "maven/settings.xml",
+            "passwd",
+        ] {
+            std::fs::create_dir_all(place.path().join(name).parent().unwrap()).unwrap();
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        let found = java_settings(place.path()).into_iter();
+        let mut found: Vec<String> =
+            found.map(|path| path.strip_prefix(place.path()).unwrap().display().to_string()).collect();
+        found.sort();
+        let expected = [
+            "java-17-openjdk",
+            "java-21-openjdk/management/management.properties",
+            "java-21-openjdk/net.properties",
+            "maven/logging",
+            "maven/m2.conf",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

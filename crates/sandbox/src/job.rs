@@ -42,12 +42,9 @@ pub enum Network {
     None,
     /// One socket, which its caller accepts ([`crate::Sandbox::run_proxied`]); without such a caller, nothing.
     /// Variables name it as the proxy for everything. The program also gets the user's settings for registries and
-    /// certificates, as far as they contain no password or token. Only the full tier can do that.
+    /// certificates, as far as they contain no password or token. The fallback tier can do that where Landlock has
+    /// scopes (Linux 6.12).
     Proxy,
-    /// What this machine reaches, by IPv4 and IPv6, its own services included. It also sees how
-    /// names are resolved here, and gets the user's settings for proxies, registries and
-    /// certificates, as far as they contain no password or token.
-    Host,
 }
 
 /// The files that a process sees.
@@ -320,17 +317,49 @@ impl Captured {
         [self.head.as_slice(), self.tail.as_slice()].concat()
     }
 
-    /// Returns the kept output as text. If some is missing, a line between head and tail reports
-    /// how much.
+    /// Returns the kept output as text, without colours and other sequences for terminals. If some is missing, a line
+    /// between head and tail reports how much.
+    ///
+    /// All that agents and people read of a command's output passes through here.
     #[must_use]
     pub fn text(&self) -> String {
         match self.omitted_bytes() {
-            0 => String::from_utf8_lossy(&self.bytes()).into_owned(),
-            omitted => format!(
-                "{}\n[… {omitted} bytes left out …]\n{}",
-                String::from_utf8_lossy(&self.head),
-                String::from_utf8_lossy(&self.tail)
-            ),
+            0 => plain_text(&self.bytes()),
+            omitted => {
+                format!("{}\n[… {omitted} bytes left out …]\n{}", plain_text(&self.head), plain_text(&self.tail))
+            }
         }
+    }
+}
+
+/// The byte that begins every sequence for terminals.
+const ESCAPE: u8 = 0x1b;
+
+/// Returns an output as text, without the sequences that colour it on a terminal or move its cursor.
+pub(crate) fn plain_text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    // The library also takes away control characters, which a text without sequences keeps.
+    if bytes.contains(&ESCAPE) { anstream::adapter::strip_str(&text).to_string() } else { text.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_of_programs_are_left_out() {
+        let captured =
+            |head: &str, tail: &str, total_bytes| Captured { head: head.into(), tail: tail.into(), total_bytes };
+        let table = [
+            ("\u{1b}[1m\u{1b}[32m✓\u{1b}[39m 3 passed\u{1b}[0m\n\tin 2 s\r\n", "✓ 3 passed\n\tin 2 s\r\n"),
+            ("\u{1b}]8;;http://a.b\u{7}link\u{1b}]8;;\u{7} \u{1b}[2K\u{1b}[38;2;1;2;3mx", "link x"),
+            ("a\0b\u{8}\n", "a\0b\u{8}\n"),
+            ("plain", "plain"),
+        ];
+        for (output, expected) in table {
+            assert_eq!(captured(output, "", output.len() as u64).text(), expected, "{output:?}");
+        }
+        let cut = captured("\u{1b}[31mred", "\u{1b}[0mend", 100);
+        assert_eq!(cut.text(), "red\n[… 85 bytes left out …]\nend");
     }
 }

@@ -199,7 +199,6 @@ fn environment(
         all.extend(match job.network {
             Network::None => host::offline_variables(),
             Network::Proxy => network::variables_of_registries().collect(),
-            Network::Host => network::variables().collect(),
         });
         if confinement == Confinement::Full {
             lead_to_own_caches(&mut all);

@@ -1,5 +1,4 @@
-//! What a job with a network gets of the user's settings: how names are resolved, proxies,
-//! registries and certificates.
+//! What a job with a network gets of the user's settings: registries and certificates.
 //!
 //! The job may be any project's command, and it can send what it reads. So nothing is passed that
 //! seems to contain a password, a token or a private key: no such line of a file of lines, no such
@@ -10,21 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::host;
-use crate::job::Network;
 use crate::secrets::{PRIVATE_KEY, holds_secret};
-
-/// The user's variables that lead to the network.
-const PROXIES: [&str; 9] = [
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "CARGO_HTTP_PROXY",
-];
 
 /// The user's variables that name a registry, and how it is asked.
 const REGISTRIES: [&str; 21] = [
@@ -81,9 +66,6 @@ pub(crate) const HOME_FILES: [(&str, bool); 8] = [
 pub(crate) const MACHINE_FILES: [&str; 4] =
     ["/etc/pip.conf", "/etc/xdg/pip/pip.conf", "/etc/uv/uv.toml", "/etc/xdg/uv/uv.toml"];
 
-/// Files of the machine that say how names are resolved.
-const NAME_FILES: [&str; 3] = ["/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"];
-
 /// The maximum size of a file of certificates; the whole bundle of a distribution is a tenth of it.
 const MAX_CERTIFICATES_BYTES: u64 = 4 << 20;
 
@@ -95,11 +77,6 @@ pub(crate) type SettingsFile = (PathBuf, Vec<u8>);
 
 /// A variable that names certificates, with their real path.
 type Certificates = (&'static str, PathBuf);
-
-/// Returns the variables of a job with the host's network.
-pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
-    set_without_secrets(&PROXIES).chain(variables_of_registries())
-}
 
 /// Returns the variables of a job that reaches registries through a proxy.
 pub(crate) fn variables_of_registries() -> impl Iterator<Item = (OsString, OsString)> {
@@ -174,14 +151,13 @@ fn home_files_of(home: &Path) -> Vec<SettingsFile> {
     HOME_FILES.into_iter().filter_map(read).collect()
 }
 
-/// Returns the files that a job with this network finds at their own paths.
-pub(crate) fn machine_files(network: Network) -> Vec<SettingsFile> {
-    let of_names: &[&str] = if network == Network::Host { &NAME_FILES } else { &[] };
+/// Returns the files that such a job finds at their own paths.
+pub(crate) fn machine_files() -> Vec<SettingsFile> {
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).ok()?;
         Some((PathBuf::from(path), without_secrets(&text, false)?.into_bytes()))
     };
-    MACHINE_FILES.iter().chain(of_names).copied().filter_map(read).collect()
+    MACHINE_FILES.iter().copied().filter_map(read).collect()
 }
 
 /// Returns what a job may see of a settings file, or `None` if that is nothing.

@@ -60,7 +60,6 @@ impl Packages {
     pub(crate) fn show(&self, job: &mut Job) -> Result<(), SandboxError> {
         let View::Host(view) = &mut job.view;
         match job.network {
-            Network::Host => self.show_writable(job)?,
             Network::Proxy if self.takes_downloads => {
                 self.show_writable(job)?;
                 self.name(&mut job.env, [(WHEELS.0, WHEELS.1)].into_iter());

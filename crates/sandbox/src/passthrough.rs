@@ -148,6 +148,7 @@ fn start(
         own_group: false,
         dies_with: None,
         file_bytes: None,
+        is_private: false,
     };
     let keeper = spawner::spawn(vec![theirs.into()], move || sys::start(&program))?;
     Ok((keeper, control))

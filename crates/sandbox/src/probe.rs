@@ -11,6 +11,7 @@ use crate::cancel::Cancel;
 use crate::disk_usage::Accounts;
 use crate::drive;
 use crate::error::SandboxError;
+use crate::helper::forbidden_in_fallback;
 use crate::host::NO_BUBBLEWRAP;
 use crate::job::{Exit, HostView, Job, Limits, Network, View};
 use crate::tier::{Confinement, Helper, Tier};
@@ -26,16 +27,22 @@ pub struct Probe {
     pub full: Result<(), String>,
     /// Whether the tier with Landlock and seccomp alone starts.
     pub fallback: Result<(), String>,
+    /// What that tier forbids and the other one allows.
+    pub fallback_forbids: &'static str,
 }
 
 /// Probes both tiers by starting a process in each.
 #[must_use]
 pub fn probe(helper: &Helper) -> Probe {
-    Probe { full: start(Confinement::Full, helper), fallback: start(Confinement::Fallback, helper) }
+    Probe {
+        full: start(Confinement::Full, helper),
+        fallback: start(Confinement::Fallback, helper),
+        fallback_forbids: forbidden_in_fallback(),
+    }
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let tier = Tier { confinement, helper: helper.clone(), accounts: Accounts::default(), warn: |_| () };
+    let tier = Tier { confinement, helper: helper.clone(), accounts: Accounts::default(), warn: |_| (), live: None };
     let job = Job {
         view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
         program: "true".into(),

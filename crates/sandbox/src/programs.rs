@@ -206,10 +206,14 @@ impl Programs {
     }
 
     /// Shows the libraries of the installation that a folder of programs belongs to.
-    fn show_installation(&mut self, bin: &Path) {
+    fn show_installation(&mut self, bin: &Path, shell: &Shell<'_>) {
         let Some(root) = bin.parent().filter(|_| bin.file_name() == Some(OsStr::new("bin"))) else { return };
-        let of_kind = INSTALLATIONS.iter().find(|kind| kind.marks.iter().all(|mark| root.join(mark).exists()));
-        for part in of_kind.into_iter().flat_map(|kind| kind.shown) {
+        let Some(kind) = INSTALLATIONS.iter().find(|kind| has_all(root, kind.marks)) else { return };
+        if kind.is_whole && !holds_private(root, &home_of(shell)) {
+            self.show(root, &[]);
+            return;
+        }
+        for part in kind.shown {
             self.show(&root.join(part), &[]);
         }
     }
@@ -222,7 +226,7 @@ impl Programs {
         names: &[OsString],
         shell: &Shell<'_>,
     ) -> Result<(), Reason> {
-        self.show_installation(real);
+        self.show_installation(real, shell);
         let (mut single, mut links, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
         let mut holds_others = false;
         for path in names.iter().map(|name| folder.join(name)) {
@@ -266,7 +270,7 @@ impl Programs {
 
     fn show_target(&mut self, target: &Path, shell: &Shell<'_>) {
         if let Some(folder) = target.parent().filter(|_| !self.shows(target, shell)) {
-            self.show_installation(folder);
+            self.show_installation(folder, shell);
             if !self.shows(target, shell) {
                 self.read_only.push(target.to_owned());
             }
@@ -292,6 +296,23 @@ impl Programs {
         }
         Ok(Entry::Link(target))
     }
+}
+
+/// Reports whether a folder has all of these files or folders, in which a `*` stands for the rest of a name.
+pub(crate) fn has_all(root: &Path, marks: &[&str]) -> bool {
+    let has = |mark: &&str| match mark.split_once('*') {
+        Some((start, rest)) => {
+            let found = parts(root, &format!("{start}*"));
+            found.iter().any(|path| path.join(rest.trim_start_matches('/')).exists())
+        }
+        None => root.join(mark).exists(),
+    };
+    marks.iter().all(has)
+}
+
+/// Reports whether a folder contains the home, or a folder of it in which nothing is shown.
+pub(crate) fn holds_private(root: &Path, home: &Path) -> bool {
+    home.starts_with(root) || PRIVATE.iter().any(|name| home.join(name).starts_with(root))
 }
 
 /// Returns a toolchain's folder if a program that uses it is found on `PATH`.
@@ -321,19 +342,19 @@ fn link_targets(shell: &Shell<'_>) -> Vec<PathBuf> {
     paths.filter(|path| path.is_symlink()).filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-fn home_of(shell: &Shell<'_>) -> PathBuf {
+pub(crate) fn home_of(shell: &Shell<'_>) -> PathBuf {
     shell.home.canonicalize().unwrap_or_else(|_| shell.home.clone())
 }
 
 /// Returns why nothing at this real path is shown, unless the table lists it.
-fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
+pub(crate) fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
     let home = home_of(shell);
     if PRIVATE.iter().any(|name| real.starts_with(home.join(name))) {
         return Some(Reason::Private);
     }
     // A home may be a repository of settings; that makes nothing in it a project.
     let above = real.ancestors().take_while(|above| **above != home);
-    let repository = above.into_iter().find(|above| above.join(".git").symlink_metadata().is_ok());
+    let repository = above.into_iter().find(|above| orchestrate_files::is_repository(above));
     repository.map(|root| {
         let within = real.ancestors().take_while(|above| *above != root);
         let environment = within.into_iter().find(|above| above.join("pyvenv.cfg").is_file());
@@ -345,7 +366,7 @@ fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
 }
 
 /// Lists the existing parts of a folder that a pattern of the table names.
-fn parts(folder: &Path, part: &str) -> Vec<PathBuf> {
+pub(crate) fn parts(folder: &Path, part: &str) -> Vec<PathBuf> {
     let path = if part == "." { folder.to_owned() } else { folder.join(part) };
     let Some(start) = part.strip_suffix('*') else {
         return path.exists().then_some(path).into_iter().collect();

@@ -13,7 +13,9 @@ use crate::disk_usage::Accounts;
 #[cfg(feature = "async")]
 use crate::egress::ListenerSink;
 use crate::error::SandboxError;
+use crate::helper::{forbidden_in_fallback, has_sockets_in_fallback};
 use crate::job::{Finished, Job, Network, View};
+use crate::live_output::LiveOutput;
 use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{caches, drive, fallback, host, probe};
@@ -115,7 +117,7 @@ impl Sandbox {
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
         Self {
-            tier: Tier { confinement, helper, accounts: Accounts::default(), warn: |_| () },
+            tier: Tier { confinement, helper, accounts: Accounts::default(), warn: |_| (), live: None },
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
@@ -136,7 +138,13 @@ impl Sandbox {
         Self { tier: Tier { warn, ..self.tier }, ..self }
     }
 
-    /// Sets the folder that jobs with the host's network download packages to, and that those without one read.
+    /// Sets what gets the newest output of its jobs, while they run.
+    #[must_use]
+    pub fn showing(self, live: LiveOutput) -> Self {
+        Self { tier: Tier { live: Some(live), ..self.tier }, ..self }
+    }
+
+    /// Sets the folder that jobs download packages to, and that those without a network read.
     #[must_use]
     pub fn with_packages(self, folder: PathBuf) -> Self {
         Self { packages: Some(Packages::new(folder)), ..self }
@@ -149,6 +157,13 @@ impl Sandbox {
         Self { caches: Some(folder), ..self }
     }
 
+    /// Returns this sandbox with jobs with a proxy that download packages for later jobs; they must run nothing of an
+    /// agent's.
+    #[must_use]
+    pub fn taking_downloads(&self) -> Self {
+        Self { packages: self.packages.as_ref().map(Packages::taking_downloads), ..self.clone() }
+    }
+
     /// Creates a folder with these files, for jobs that download packages through a proxy; `None` if this sandbox has
     /// no folder of packages. What they download is used by all later jobs, so they must run nothing of an agent's.
     ///
@@ -158,8 +173,8 @@ impl Sandbox {
         let Some(packages) = &self.packages else { return Ok(None) };
         let folder = packages.new_folder(files).map_err(SandboxError::io("create a folder for packages"))?;
         // An agent writes to the caches of its own commands.
-        let sandbox = Self { packages: Some(packages.taking_downloads()), caches: None, ..self.clone() };
-        Ok(Some(Downloads { sandbox, folder }))
+        let without_caches = Self { caches: None, ..self.clone() };
+        Ok(Some(Downloads { sandbox: without_caches.taking_downloads(), folder }))
     }
 
     /// Sets the limits of every job.
@@ -211,6 +226,20 @@ impl Sandbox {
         self.tier.confinement
     }
 
+    /// Returns what this tier forbids that the full one allows, and how to get that one; `None` in another tier than
+    /// the fallback one.
+    #[must_use]
+    pub fn forbids(&self) -> Option<String> {
+        if self.confinement() != Confinement::Fallback {
+            return None;
+        }
+        let forbidden = forbidden_in_fallback();
+        Some(match &self.why_not_full {
+            Some(full) => format!("{forbidden}; the full tier does not start here: {full}"),
+            None => forbidden.to_owned(),
+        })
+    }
+
     /// Runs a job to its end and returns when none of its processes is left.
     ///
     /// # Errors
@@ -241,15 +270,19 @@ impl Sandbox {
     /// Requires that jobs can have a network that leads to a proxy alone.
     ///
     /// # Errors
-    /// [`SandboxError::NoEgress`] in another tier than the full one.
+    /// [`SandboxError::NoEgress`] in a tier that cannot do that on this machine.
     pub fn require_egress(&self) -> Result<(), SandboxError> {
         let tier = self.confinement();
         let reason = match (tier, &self.why_not_full) {
             (Confinement::Full, _) => return Ok(()),
+            (Confinement::Fallback, _) if has_sockets_in_fallback() => return Ok(()),
             (Confinement::Unconfined, _) => "nothing keeps it from going past the proxy".to_owned(),
-            (Confinement::Fallback, None) => "only the full one leads a program to a proxy alone".to_owned(),
+            (Confinement::Fallback, None) => {
+                "only the full one, and this one with Linux 6.12, lead a program to a proxy alone".to_owned()
+            }
             (Confinement::Fallback, Some(full)) => {
-                format!("only the full one, which does not start here, leads a program to a proxy alone ({full})")
+                let others = "only the full one, which does not start here, and this one with Linux 6.12";
+                format!("{others} lead a program to a proxy alone ({full})")
             }
         };
         Err(SandboxError::NoEgress { tier, reason })

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::host;
-use crate::programs::{Programs, entries, is_executable};
+use crate::programs::{Hidden, Programs, Reason, entries, is_executable};
 
 /// How much of a script is searched for the name of the home: launchers are short.
 const SEARCHED_BYTES: u64 = 64 << 10;
@@ -21,6 +21,8 @@ pub struct SeenProgram {
     pub inside: Option<PathBuf>,
     /// Why a job does not start the user's program, if it does not.
     pub reason: Option<String>,
+    /// What the user can do about that.
+    pub fix: Option<String>,
 }
 
 /// Finds a program as the user's shell does, and as a job does whose view also has these read-only
@@ -83,8 +85,10 @@ fn find(programs: &Programs, folders: &[PathBuf], visible: &[PathBuf], name: &st
     let is_seen = |path: &PathBuf| is_executable(path) && shows(programs, visible, path);
     let inside = folders.iter().map(|folder| folder.join(name)).find(is_seen);
     let is_same = |outside: &Path| inside.as_ref().is_some_and(|inside| real(inside) == real(outside));
-    let reason = outside.as_deref().filter(|outside| !is_same(outside)).map(|outside| why(programs, outside));
-    SeenProgram { outside, inside, reason }
+    let different = outside.as_deref().filter(|outside| !is_same(outside));
+    let reason = different.map(|outside| why(programs, outside));
+    let fix = different.map(|outside| fix(programs, outside));
+    SeenProgram { outside, inside, reason, fix }
 }
 
 fn real(path: &Path) -> PathBuf {
@@ -96,10 +100,26 @@ fn shows(programs: &Programs, visible: &[PathBuf], path: &Path) -> bool {
     is_link || programs.read_only.iter().chain(visible).any(|root| path.starts_with(root))
 }
 
+fn hidden<'a>(programs: &'a Programs, outside: &Path) -> Option<&'a Hidden> {
+    outside.ancestors().find_map(|path| programs.hidden.iter().find(|hidden| hidden.path == path))
+}
+
 fn why(programs: &Programs, outside: &Path) -> String {
-    let above = outside.ancestors();
-    let hidden = above.into_iter().find_map(|path| programs.hidden.iter().find(|hidden| hidden.path == path));
+    let hidden = hidden(programs, outside);
     hidden.map_or_else(|| "it is not below a folder that commands see".to_owned(), |hidden| hidden.reason.to_string())
+}
+
+fn fix(programs: &Programs, outside: &Path) -> String {
+    match hidden(programs, outside).map(|hidden| &hidden.reason) {
+        Some(Reason::InRepository(_) | Reason::OfProjectsEnvironment(_)) => {
+            "let .worktreeinclude or `[worktree] setup` bring it into each worktree, and call it by its path there"
+                .to_owned()
+        }
+        _ => {
+            let folder = outside.parent().unwrap_or(outside).display();
+            format!("add {folder} to `sandbox.read` in your own configuration")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -107,7 +127,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::programs::{Hidden, PathFolder, Reason};
+    use crate::programs::PathFolder;
 
     #[test]
     fn a_program_that_is_not_shown_has_a_reason_also_if_another_one_is_found() {
@@ -142,7 +162,10 @@ mod tests {
         ];
         let folders = [at("single"), at("shown")];
         for (name, outside, inside, reason) in table {
-            let expected = SeenProgram { outside: outside.map(at), inside: inside.map(at), reason };
+            let folder = outside.map(|outside| at(outside).parent().unwrap().display().to_string());
+            let fix = folder.filter(|_| reason.is_some());
+            let fix = fix.map(|folder| format!("add {folder} to `sandbox.read` in your own configuration"));
+            let expected = SeenProgram { outside: outside.map(at), inside: inside.map(at), reason, fix };
             assert_eq!(find(&programs, &folders, &[at("shown")], name), expected, "{name}");
         }
         let seen = find(&programs, &[at("hidden"), at("shown")], &[at("hidden")], "b");

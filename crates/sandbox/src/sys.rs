@@ -134,10 +134,11 @@ pub(crate) struct Call {
     pub(crate) arguments: [u64; 5],
 }
 
-/// `SECCOMP_IOCTL_NOTIF_RECV`, `_SEND` and `_ID_VALID` (linux/seccomp.h).
+/// `SECCOMP_IOCTL_NOTIF_RECV`, `_SEND`, `_ID_VALID` and `_ADDFD` (linux/seccomp.h).
 const RECEIVE: libc::c_ulong = 0xC050_2100;
 const SEND: libc::c_ulong = 0xC018_2101;
 const ID_VALID: libc::c_ulong = 0x4008_2102;
+const ADD_DESCRIPTOR: libc::c_ulong = 0x4018_2103;
 
 /// Installs a filter and returns the descriptor from which its notifications are read.
 pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
@@ -180,7 +181,32 @@ pub(crate) fn call_is_pending(listener: &OwnedFd, id: u64) -> bool {
 
 /// Makes the call return 0, or fail with this error number.
 pub(crate) fn answer_call(listener: &OwnedFd, id: u64, errno: i32) -> io::Result<()> {
-    let response = libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 };
+    respond(listener, libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 })
+}
+
+/// Lets the kernel carry the call out. What it names may have changed since it was looked at.
+pub(crate) fn continue_call(listener: &OwnedFd, id: u64) -> io::Result<()> {
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    respond(listener, libc::seccomp_notif_resp { id, val: 0, error: 0, flags })
+}
+
+/// Gives the caller a descriptor of a file, and makes the call return its number.
+pub(crate) fn answer_descriptor(listener: &OwnedFd, id: u64, file: &OwnedFd, close_on_exec: bool) -> io::Result<()> {
+    let request = libc::seccomp_notif_addfd {
+        id,
+        flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+        srcfd: file.as_raw_fd().cast_unsigned(),
+        newfd: 0,
+        newfd_flags: if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+    };
+    // SAFETY: the request takes exactly this structure, which lives through the call.
+    match unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const request) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+fn respond(listener: &OwnedFd, response: libc::seccomp_notif_resp) -> io::Result<()> {
     // SAFETY: the request takes exactly this structure, which lives through the call.
     match unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw const response) } {
         -1 => Err(io::Error::last_os_error()),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::disk_usage::Accounts;
+use crate::live_output::LiveOutput;
 
 /// How strongly a process is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,4 +77,6 @@ pub(crate) struct Tier {
     pub(crate) accounts: Accounts,
     /// Tells the user what no job fails for.
     pub(crate) warn: fn(&str),
+    /// Gets the newest output of each job.
+    pub(crate) live: Option<LiveOutput>,
 }

@@ -51,16 +51,27 @@ pub(crate) enum Value {
 /// A kind of installation that is recognised by its files, wherever it is: the parent of a `bin`
 /// folder.
 pub(crate) struct Installation {
-    /// The files or folders that all exist in it.
+    /// The files or folders that all exist in it; a `*` stands for the rest of a name.
     pub(crate) marks: &'static [&'static str],
+    /// Whether all of it is shown, unless it holds more than an installation: an interpreter finds its
+    /// libraries, headers and data by its own place, and starts as another one if some of them are missing.
+    pub(crate) is_whole: bool,
     /// See [`Toolchain::shown`].
     pub(crate) shown: &'static [&'static str],
 }
 
 /// Files of installations that may contain a password or a token, wherever they are below what is
 /// shown.
-pub(crate) const SECRETS: [&str; 5] =
-    ["etc/npmrc", "pip.conf", "conf/settings.xml", "lib/node_modules/npm/npmrc", "conf/management/jmxremote.password"];
+pub(crate) const SECRETS: [&str; 8] = [
+    ".condarc",
+    "condarc",
+    "conf/management/jmxremote.password",
+    "conf/settings.xml",
+    "etc/conda",
+    "etc/npmrc",
+    "lib/node_modules/npm/npmrc",
+    "pip.conf",
+];
 
 /// The folders and files of a home in which nothing is ever shown, except what the table lists.
 pub(crate) const PRIVATE: [&str; 20] = [
@@ -137,6 +148,13 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
         ..row("volta", &[Named("VOLTA_HOME"), Usual(".volta")], &["bin", "layout.*", "tools"])
     },
     Toolchain {
+        // Starts the version of a manager that a project pins, as far as the user has used it.
+        programs: &["corepack", "pnpm", "yarn"],
+        variables: &[("COREPACK_HOME", Offline("{}")), ("COREPACK_ENABLE_NETWORK", Offline("0"))],
+        ..row("corepack", &[Named("COREPACK_HOME"), BelowNamed("XDG_CACHE_HOME", "node/corepack"), Usual(".cache/node/corepack")], &["."])
+    },
+    Toolchain {
+        programs: &["pnpm"],
         variables: &[("PNPM_HOME", Folder)],
         ..row("pnpm", &[Named("PNPM_HOME"), Usual(".local/share/pnpm")], &[".tools", "bin", "global", "nodejs"])
     },
@@ -197,15 +215,20 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
 
 /// The kinds of installations that are recognised by their files.
 pub(crate) const INSTALLATIONS: &[Installation] = &[
-    Installation {
-        marks: &["bin/go", "src/runtime"],
-        shown: &["VERSION", "bin", "go.env", "lib", "misc", "pkg", "src"],
-    },
-    Installation { marks: &["lib/node_modules"], shown: &["include/node", "lib/node_modules"] },
-    Installation { marks: &["conda-meta"], shown: &["conda-meta", "include", "lib", "libexec", "ssl"] },
-    Installation { marks: &["pyvenv.cfg"], shown: &["include", "lib", "lib64", "pyvenv.cfg"] },
-    Installation { marks: &["bin/java", "lib/modules"], shown: &["conf", "include", "jmods", "lib", "release"] },
+    part(&["bin/go", "src/runtime"], &["VERSION", "bin", "go.env", "lib", "misc", "pkg", "src"]),
+    part(&["lib/node_modules"], &["include/node", "lib/node_modules"]),
+    Installation { is_whole: true, ..part(&["conda-meta"], &["conda-meta", "include", "lib", "libexec", "ssl"]) },
+    part(&["pyvenv.cfg"], &["include", "lib", "lib64", "pyvenv.cfg"]),
+    Installation { is_whole: true, ..part(&PYTHON, &["include", "lib", "share/terminfo"]) },
+    part(&["bin/java", "lib/modules"], &["conf", "include", "jmods", "lib", "release"]),
 ];
+
+/// What every installation of Python has, in contrast to folders in which only packages for it are.
+pub(crate) const PYTHON: [&str; 2] = ["bin/python3", "lib/python3*/os.py"];
+
+const fn part(marks: &'static [&'static str], shown: &'static [&'static str]) -> Installation {
+    Installation { marks, is_whole: false, shown }
+}
 
 impl Toolchain {
     /// Returns its folder if it exists, as named.

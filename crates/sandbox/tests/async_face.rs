@@ -55,3 +55,19 @@ async fn runs_cancels_and_stops_when_dropped() {
     }
     appears(&root.path().join("ended")).await;
 }
+
+#[tokio::test]
+async fn folders_are_removed_in_the_background() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gone, kept) = (folder.path().join("gone"), folder.path().join("kept"));
+    for number in 0..200 {
+        std::fs::create_dir_all(gone.join(format!("{number}/deep"))).unwrap();
+    }
+    std::fs::create_dir(&kept).unwrap();
+    std::os::unix::fs::symlink(&kept, gone.join("link")).unwrap();
+    orchestrate_sandbox::remove_in_background(&[gone.clone(), folder.path().join("not-there")]).unwrap();
+    while gone.exists() {
+        tokio::task::yield_now().await;
+    }
+    assert!(kept.exists());
+}

@@ -4,8 +4,9 @@
 //! runs only after the user has seen it once and agreed. A consent is bound to the location of the
 //! repository, the key and the exact text of the command, so a changed command needs a new one, and
 //! so does one that is to use the network from now on. The consent to the network is also bound to
-//! what the command sees, and to the contents of the files that it reads as far as they are known: an
-//! agent's work may have changed them since.
+//! what the command sees besides the project, and to the hosts that it reaches. It is bound to no file:
+//! what a command reads and runs in the end cannot be told from its text.
+//! A provider of models that a repository chooses needs consent as well, bound to its endpoint: it gets the code.
 //! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
 //! This module never prompts; the terminal does.
 
@@ -35,13 +36,14 @@ pub struct ProjectCommand {
     pub place: String,
 }
 
-/// What a command with the network could send, and what could make it do so.
+/// What a command with the network could send, and where to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkUse {
     /// What it sees besides the files of its commit, in words.
     pub sees: Vec<String>,
-    /// The files of the commit that it reads or runs, as far as known, with the ids of their contents.
-    pub files: BTreeMap<PathBuf, String>,
+    /// The hosts that it reaches besides the public registries of packages.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 /// The consents given by a user.
@@ -72,7 +74,17 @@ pub enum ConsentError {
     },
 }
 
+/// The key of a consent to a provider, which is no setting.
+const PROVIDER: &str = "provider";
+
 impl ProjectCommand {
+    /// Creates the consent that a repository's plans, roles and settings may choose models of a provider, bound to
+    /// where its requests go.
+    pub fn of_provider(project: PathBuf, provider: &str, endpoint: &str, place: &str) -> ProjectCommand {
+        let command = format!("{provider} at {endpoint}");
+        ProjectCommand { project, key: PROVIDER.to_owned(), command, network: None, place: place.to_owned() }
+    }
+
     /// Reports whether it is a whole file that defines a tool, which has no key, rather than the command of a setting.
     pub fn is_file(&self) -> bool {
         self.key == self.place
@@ -84,11 +96,11 @@ impl ProjectCommand {
         let mut hash = Sha256::new();
         let mut parts = vec![self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()];
         // Consents without a network keep the hash that they had before there was one.
-        if let Some(NetworkUse { sees, files }) = &self.network {
+        if let Some(NetworkUse { sees, hosts }) = &self.network {
             parts.push(b"network");
             parts.extend(sees.iter().map(String::as_bytes));
-            parts.push(b"files");
-            parts.extend(files.iter().flat_map(|(path, id)| [path.as_os_str().as_encoded_bytes(), id.as_bytes()]));
+            parts.push(b"hosts");
+            parts.extend(hosts.iter().map(String::as_bytes));
         }
         for part in parts {
             // The lengths keep two different commands from hashing the same bytes.
@@ -168,19 +180,19 @@ mod tests {
         }
         let elsewhere = ProjectCommand { project: "/q".into(), ..command("verify", "cargo test") };
         assert!(!read.covers(&elsewhere));
-        let network = |sees: &[&str], files: &[(&str, &str)]| ProjectCommand {
+        let network = |sees: &[&str], hosts: &[&str]| ProjectCommand {
             network: Some(NetworkUse {
                 sees: sees.iter().map(|seen| (*seen).to_owned()).collect(),
-                files: files.iter().map(|(path, id)| (path.into(), (*id).to_owned())).collect(),
+                hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             }),
             ..command("verify", "cargo test")
         };
         assert!(!read.covers(&network(&[], &[])));
         let mut read = read;
-        read.give(network(&["x"], &[("package.json", "1")])).unwrap();
-        assert!(read.covers(&network(&["x"], &[("package.json", "1")])));
-        for (sees, files) in [(&["y"], ("package.json", "1")), (&["x"], ("package.json", "2")), (&["x"], ("a", "1"))] {
-            assert!(!read.covers(&network(sees, &[files])), "{sees:?} {files:?}");
+        read.give(network(&["x"], &["pypi.org"])).unwrap();
+        assert!(read.covers(&network(&["x"], &["pypi.org"])));
+        for (sees, host) in [(&["y"], "pypi.org"), (&["x"], "npm.example")] {
+            assert!(!read.covers(&network(sees, &[host])), "{sees:?} {host:?}");
         }
         std::fs::write(state.join(FILE), "{").unwrap();
         assert!(matches!(Consents::load(&state), Err(ConsentError::Malformed { .. })));

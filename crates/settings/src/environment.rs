@@ -295,7 +295,7 @@ pub(crate) fn secrets(
 /// Returns the root of the project that a directory is in: the nearest directory with a `.git`,
 /// from this one up.
 pub fn project_root(start: &Path) -> Option<PathBuf> {
-    start.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok()).map(Path::to_path_buf)
+    start.ancestors().find(|directory| orchestrate_files::is_repository(directory)).map(Path::to_path_buf)
 }
 
 fn both(name: &str) -> [String; 2] {
@@ -491,6 +491,7 @@ mod tests {
             ("budget_usd", "5"),
             ("verify", "true"),
             ("verify_base", "false"),
+            ("verify_retries", "3"),
             ("merge", "review"),
             ("merge_rounds", "5"),
             ("base", "other"),
@@ -522,10 +523,12 @@ mod tests {
             ("worktree.warm_limit.files", "5000"),
             ("worktree.setup", "true"),
             ("worktree.setup_network", "true"),
+            ("worktree.setup_hosts", "npm.example"),
             ("taint.policy", "deny"),
             ("taint.public_repository", "true"),
             ("sandbox.read", "~/tools"),
             ("sandbox.env", "CI"),
+            ("allowed_providers", "anthropic"),
         ];
         let promised: Vec<(&str, &str)> = promised.into_iter().chain(OF_TOOLS).collect();
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
@@ -541,6 +544,7 @@ mod tests {
             "land.message",
             "clean.keep_runs",
             "worktree.folder",
+            "allowed_providers",
         ];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);

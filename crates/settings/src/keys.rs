@@ -10,9 +10,9 @@ use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
-    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, WORKTREE_FILES, WORKTREE_MIB,
+    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, VERIFY_RETRIES, WORKTREE_FILES, WORKTREE_MIB,
 };
-use orchestrate_core::tool_settings::{MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB};
+use orchestrate_core::tool_settings::{MAX_COMMAND_SECONDS, MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB, MAX_WEB_SECONDS};
 use orchestrate_plan::duration_ms;
 
 use crate::names::Names;
@@ -156,12 +156,14 @@ const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX
 pub const KEYS: &[Key] = &[
     key("model", Kind::Text, Class::Preference, "", "The model of tasks and roles that name none: `provider/model`."),
     key("fallback_models", Kind::Models, Class::Preference, "", "The models that take over, in order, while the endpoint of an agent's model does not answer or rejects the key."),
+    key("allowed_providers", Kind::Names(Names::Providers), Class::Personal, "", "Providers whose models a plan, a role or the project may choose, besides the providers of your own models."),
     key("context_limits", Kind::Limits, Class::Preference, "", "Context sizes of models that are smaller than `context_tokens`, in tokens."),
     key("base_url", Kind::Text, Class::Personal, "", "Where the model's server listens, instead of its provider's own address."),
     key("agent", Kind::Text, Class::Preference, "\"implementer\"", "The role of tasks that name none."),
     key("skip_optional", Kind::Switch, Class::Preference, "false", "Leave out the tasks that the plan marks as optional."),
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
-    key("verify_base", Kind::Switch, Class::Preference, "true", "Whether `verify` must pass on the base before any agent starts."),
+    key("verify_base", Kind::Switch, Class::Limit, "true", "Whether `verify` must pass on the base before any agent starts."),
+    key("verify_retries", number(0, 100), Class::Preference, "1", "How often a check that fails is tried again on the very same files before an agent has to mend its work."),
     key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (you approve first) or none."),
     key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a failed check is returned to its agent."),
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
@@ -170,20 +172,20 @@ pub const KEYS: &[Key] = &[
     key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Maximum number of an agent's children that have not ended."),
     key("context_tokens", CONTEXT, Class::Limit, "16000", "Context size of one agent, in tokens."),
     key("root_context_tokens", CONTEXT, Class::Limit, "1000000", "Context size of the agent that gets a goal, in tokens; a model's own, if that is known, is a limit too."),
-    key("map_tokens", number(0, u32::MAX as u64), Class::Preference, "1000", "Size of the map of the repository that agents start with, in tokens; 0 for none."),
+    key("map_tokens", number(0, u32::MAX as u64), Class::Limit, "1000", "Size of the map of the repository that agents start with, in tokens; 0 for none."),
     key("budget_tokens", TOKENS, Class::Limit, "", "Token limit of the whole run."),
     key("budget_usd", Kind::Dollars, Class::Limit, "", "Cost limit of the whole run, in US dollars; every model needs a known price."),
     key("prices", Kind::Prices, Class::Personal, "", "Prices of models in US dollars for a million tokens, in addition to the shipped ones and before them."),
     key("timeout", Kind::Duration, Class::Limit, "", "Time limit of the whole run: 30s, 5m, 1h."),
     key("outage_patience", Kind::Duration, Class::Limit, "\"30m\"", "How long a run waits for a model whose endpoint does not answer."),
-    key("command_timeout", Kind::Duration, Class::Limit, "", "Time limit of one `run:`, `verify` or setup command, unless its task has a `timeout`."),
+    key("command_timeout", Kind::Duration, Class::Limit, "\"10m\"", "Time limit of one `run:`, `verify` or setup command, unless its task has a `timeout`."),
     key("command_memory_mib", MEBIBYTES, Class::Limit, "", "Memory limit of one command in MiB, shared memory included; by default, half of the machine's memory."),
     key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "Size limit of a worktree in MiB while a command runs in it."),
     key("worktree_files", number(100, u64::MAX >> 1), Class::Limit, "1000000", "Maximum number of files and folders in a worktree while a command runs in it."),
     key("allow", Kind::Rules, Class::Rules, "[]", "Calls to allow although a built-in rule denies them: `tool` or `tool(glob)`."),
     key("ask", Kind::Rules, Class::Rules, "[]", "Calls that need your approval."),
     key("deny", Kind::Rules, Class::Rules, "[]", "Calls to deny."),
-    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether results of agents' searches are stored, and replayed while no file has changed: off, read, write or use."),
+    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Personal, "\"off\"", "Whether results of agents' searches are stored, and replayed while no file has changed: off, read, write or use."),
     key("output_format", Kind::OneOf(&["text", "json", "stream-json", "markers"]), Class::Preference, "\"text\"", "Format of standard output."),
     key("audit_log", Kind::Text, Class::Personal, "", "The file that the audit log of every run is appended to, instead of one file for each run in the state folder."),
     key("quiet", Kind::Switch, Class::Preference, "false", "Print only the result, no progress."),
@@ -195,7 +197,8 @@ pub const KEYS: &[Key] = &[
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.folder", Kind::Text, Class::Personal, "", "The folder of worktrees; no name on the way to it begins with a dot. By default it is below the state folder, or `~/orchestrate-worktrees` where commands find worktrees at their own path."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
-    key("worktree.setup_network", Kind::Switch, Class::Preference, "false", "Whether that command may use the network."),
+    key("worktree.setup_network", Kind::Switch, Class::Preference, "false", "Whether that command may use the network, which leads to registries of packages."),
+    key("worktree.setup_hosts", Kind::Names(Names::Servers), Class::Preference, "", "Hosts that it reaches besides the public registries, as `HOST` or `HOST:PORT`."),
     key("worktree.warm_limit.mib", number(0, u32::MAX as u64), Class::Limit, "2048", "How many MiB of what the base's setup and check have left are copied into a new worktree; no limit where copies share their blocks."),
     key("worktree.warm_limit.files", number(0, u32::MAX as u64), Class::Limit, "50000", "How many files and folders of it are copied, likewise."),
     key("sandbox.read", Kind::Paths, Class::Personal, "", "Files and folders that commands may read besides the system and your programs."),
@@ -247,6 +250,15 @@ impl Key {
         format!("{number}{unit}")
     }
 
+    /// Returns what a repository cannot raise if the user sets nothing: the default, or what applies without one.
+    pub(crate) fn ceiling(&self) -> Option<Value> {
+        match self.name {
+            "tools.code_execution.timeout_seconds" => Some(Value::Number(MAX_COMMAND_SECONDS)),
+            "tools.web_requests.timeout_seconds" => Some(Value::Number(MAX_WEB_SECONDS)),
+            _ => self.default_value(),
+        }
+    }
+
     /// Returns the value that applies if no source sets the key, or `None` if it has no default.
     pub fn default_value(&self) -> Option<Value> {
         let run = RunSettings::default();
@@ -263,6 +275,7 @@ impl Key {
             "max_agents" => count(MAX_AGENTS),
             "max_depth" => Some(Value::Number(u64::from(run.max_depth))),
             "max_children_per_agent" => count(run.max_children_per_agent),
+            "command_timeout" => Some(Value::Number(run.command_timeout_ms)),
             "outage_patience" => Some(Value::Number(OUTAGE_PATIENCE_MS)),
             "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
             "worktree_files" => Some(Value::Number(WORKTREE_FILES)),
@@ -275,6 +288,7 @@ impl Key {
             "cache" => Some(Value::Text("off".to_owned())),
             "taint.policy" => Some(Value::Text("flag".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
+            "verify_retries" => Some(Value::Number(u64::from(VERIFY_RETRIES))),
             "verify_base" => Some(Value::Switch(run.verify_base)),
             "skip_optional"
             | "quiet"
@@ -548,6 +562,8 @@ impl Value {
             },
             (Value::Number(a), Value::Number(b)) => Value::Number(*a.min(b)),
             (Value::Dollars(a), Value::Dollars(b)) => Value::Dollars(*a.min(b)),
+            // A switch that is a limit demands something, so on is stricter.
+            (Value::Switch(a), Value::Switch(b)) => Value::Switch(*a || *b),
             (Value::Merge(a), Value::Merge(b)) => Value::Merge(if freedom(*a) <= freedom(*b) { *a } else { *b }),
             _ => self.clone(),
         }

@@ -213,6 +213,7 @@ impl Layer {
         let given = [
             ("base", text(&front.base)),
             ("verify", text(&front.verify)),
+            ("verify_retries", front.verify_retries.map(Value::Number)),
             ("agent", text(&front.agent)),
             ("model", text(&front.model)),
             ("max_agents", front.max_agents.map(|number| Value::Number(number as u64))),

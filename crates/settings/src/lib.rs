@@ -3,7 +3,7 @@
 //! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`])
 //! defines all settings, their types and who may set them; [`Resolved`] decides which of several
 //! values applies. Nothing here prompts the user: commands that need consent are returned to the
-//! caller.
+//! caller, and so is what a project's own files suggest ([`Suggestion`]).
 
 mod additions;
 pub mod consent;
@@ -16,6 +16,9 @@ mod layers;
 mod load;
 mod names;
 mod resolve;
+mod suggest;
+#[cfg(test)]
+mod who_may_set;
 mod worktree_folder;
 
 pub use additions::Additions;
@@ -26,3 +29,4 @@ pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
 pub use names::Names;
 pub use resolve::{Chosen, Resolved};
+pub use suggest::{Found, Pin, ProjectFiles, Suggestion};

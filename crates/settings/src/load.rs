@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::RunSettings;
+use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Policy, PolicyError, Rule};
 use orchestrate_core::settings::RuleText;
 use orchestrate_core::tool_names::ToolNames;
@@ -79,14 +80,28 @@ impl Inputs {
     /// Returns every problem with any of them.
     pub fn load(&self) -> Result<Loaded, Vec<Problem>> {
         let mut problems = Vec::new();
+        let user = keep(&mut problems, self.user_file());
+        let project = keep(&mut problems, self.project_file());
+        self.merge(user, project, problems)
+    }
+
+    /// Merges what the environment, the flags and the plan say, without the configuration files.
+    ///
+    /// # Errors
+    /// Returns every problem with any of them.
+    pub fn load_environment(&self) -> Result<Loaded, Vec<Problem>> {
+        self.merge(ConfigFile::default(), ConfigFile::default(), Vec::new())
+    }
+
+    /// Merges the files with all other sources.
+    fn merge(&self, user: ConfigFile, project: ConfigFile, mut problems: Vec<Problem>) -> Result<Loaded, Vec<Problem>> {
         let environment = keep(&mut problems, environment::layer(&self.variables));
         let switches = keep(&mut problems, environment::switches(&self.variables));
         let tools = keep(&mut problems, self.tool_files());
-        let user = keep(&mut problems, self.user_file());
-        let project = keep(&mut problems, self.project_file());
         let layers = [self.flags.clone(), environment, tools, self.plan.clone(), project.layer, user.layer];
         let mut resolved = Resolved::of(&layers);
         resolved.warnings.extend(environment::misspelt(&self.variables));
+        resolved.warnings.extend(CacheMode::foreign(self.variables.get("CACHE_MODE").map(String::as_str)));
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         problems.extend(self.alternative_problems(&resolved));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
@@ -205,7 +220,7 @@ impl Inputs {
                 project: project.clone(),
                 key: key.to_owned(),
                 command: resolved.text(key)?,
-                network: network.map(|_| NetworkUse { sees: additions.in_words(), files: BTreeMap::new() }),
+                network: network.map(|_| NetworkUse { sees: additions.in_words(), hosts: Vec::new() }),
                 place: of_project(key).or_else(|| of_project(network?)).or_else(with_network)?,
             })
         };

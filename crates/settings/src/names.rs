@@ -1,6 +1,7 @@
 //! The lists of names in the settings of tools: what may be in them, and which of two lists is stricter.
 
 use orchestrate_core::host::{HostPattern, WebUrl, covers_host};
+use orchestrate_core::setup_hosts::SetupHosts;
 use orchestrate_core::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS, WebServiceName};
 
 /// What a list of names is about.
@@ -14,8 +15,12 @@ pub enum Names {
     Programs,
     /// Hosts that tools reach without asking, by name or as `*.name`.
     Domains,
+    /// Hosts that a setup reaches, each with its port unless that is one of the web's.
+    Servers,
     /// Tools with the ones that answer instead, as `tool=other`.
     Alternatives,
+    /// Providers of models.
+    Providers,
     /// Services of the web with their addresses, as `service=url`.
     Services,
 }
@@ -25,7 +30,12 @@ impl Names {
     pub(crate) fn default_list(self) -> Option<Vec<String>> {
         let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
         match self {
-            Names::Extensions | Names::Programs | Names::Alternatives | Names::Services => None,
+            Names::Extensions
+            | Names::Programs
+            | Names::Servers
+            | Names::Alternatives
+            | Names::Services
+            | Names::Providers => None,
             Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
             Names::Domains => list(ALLOWED_DOMAINS),
         }
@@ -52,7 +62,9 @@ impl Names {
                 let (tool, other) = text.split_once('=')?;
                 (is_name(tool) && is_name(other) && tool != other).then(|| text.to_owned())
             }
+            Names::Providers => text.chars().all(|c| c.is_ascii_lowercase()).then(|| text.to_owned()),
             Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
+            Names::Servers => SetupHosts::is_host(text).then(|| text.to_owned()),
             Names::Services => service(text),
         }
     }
@@ -61,7 +73,7 @@ impl Names {
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
             Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
-            Names::Alternatives | Names::Services => one.to_vec(),
+            Names::Servers | Names::Alternatives | Names::Services | Names::Providers => one.to_vec(),
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
                 let of_one = one.iter().filter(|name| within(name, other));
@@ -79,7 +91,14 @@ impl Names {
             || match self {
                 Names::Extensions => name.to_lowercase().ends_with(&allowed.to_lowercase()),
                 Names::Domains => covers_host(allowed, name),
-                Names::Programs | Names::ForbiddenPaths | Names::Alternatives | Names::Services => false,
+                Names::Programs
+                | Names::ForbiddenPaths
+                | Names::Servers
+                | Names::Alternatives
+                | Names::Services
+                | Names::Providers => {
+                    false
+                }
             }
     }
 
@@ -90,7 +109,9 @@ impl Names {
             Names::ForbiddenPaths => "a list of paths such as [\"/etc\", \"~/.ssh\", \"secrets\"]",
             Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
+            Names::Servers => "a list of hosts such as [\"npm.example\", \"10.0.0.7:8702\"]",
             Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
+            Names::Providers => "a list of providers such as [\"anthropic\", \"openrouter\"]",
             Names::Services => {
                 "a list of services with their addresses, such as [\"searxng=http://localhost:8888/\"]; the services are searxng, \
                  brave, tavily, stackexchange, github, docs.rs, pypi, npm and pkg.go.dev"
@@ -105,7 +126,9 @@ impl Names {
             Names::ForbiddenPaths => "[\"/etc\", \"secrets\"]",
             Names::Programs => "[\"python\", \"pytest\"]",
             Names::Domains => "[\"*.github.com\"]",
+            Names::Servers => "[\"npm.example\"]",
             Names::Alternatives => "[\"rg=grep\"]",
+            Names::Providers => "[\"anthropic\"]",
             Names::Services => "[\"searxng=http://localhost:8888/\"]",
         }
     }
@@ -159,6 +182,9 @@ mod tests {
             (Names::Programs, "git push", None),
             (Names::Programs, "*", None),
             (Names::Domains, "*.GitHub.com", Some("*.github.com")),
+            (Names::Servers, "10.0.0.7:8702", Some("10.0.0.7:8702")),
+            (Names::Servers, "https://npm.example", None),
+            (Names::Servers, "*.example", None),
             (Names::Domains, "https://github.com", None),
             (Names::Domains, "*", None),
             (Names::Domains, "", None),

@@ -3,7 +3,8 @@
 //! *Preferences* follow the order of [`Source`]: the value of the most specific source applies.
 //! *Limits* take the strictest value of all sources, or what all of their lists allow. Only flags, the
 //! environment and the user's file can replace the default, so a repository can narrow what its user
-//! allows but never widen it. The one variable for limits replaces what the user's environment and
+//! allows but never widen it; a value of a repository that would is without effect, which is said.
+//! The one variable for limits replaces what the user's environment and
 //! file set. *Rules* of all sources are combined, except that a repository's `allow` would widen what
 //! the user allows; it is dropped with a warning.
 
@@ -39,6 +40,8 @@ pub struct Chosen {
 pub struct Resolved {
     /// The values by the names of their keys; keys without a value are absent.
     pub chosen: BTreeMap<&'static str, Chosen>,
+    /// The models that the user's own sources name (flags, environment, configuration), whether or not they apply.
+    pub own_models: Vec<String>,
     /// The permission rules: allow, ask, deny, and each in the order of their sources.
     pub rules: Vec<RuleText>,
     /// Warnings about values that do not apply as written.
@@ -53,6 +56,7 @@ impl Resolved {
         let mut resolved = Resolved::default();
         for key in KEYS {
             let of_key: Vec<&Given> = given.iter().copied().filter(|given| given.key == key).collect();
+            resolved.take_own_models(&of_key);
             let chosen = match key.class {
                 Class::Rules => {
                     resolved.take_rules(&of_key);
@@ -63,10 +67,28 @@ impl Resolved {
             };
             if let Some(chosen) = chosen {
                 resolved.warn_of_narrowing(&of_key, &chosen);
+                resolved.warn_of_widening(&of_key, &chosen);
                 resolved.chosen.insert(key.name, chosen);
             }
         }
         resolved
+    }
+
+    fn take_own_models(&mut self, given: &[&Given]) {
+        let names_models = |given: &&&Given| matches!(given.key.name, "model" | "fallback_models");
+        for given in given.iter().filter(names_models).filter(|given| !is_shared(&given.place.source)) {
+            match &given.value {
+                Value::Text(model) => self.own_models.push(model.clone()),
+                Value::List(models) => self.own_models.extend(models.iter().cloned()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reports whether the value that applies for a key is written in the plan or in the project.
+    pub fn is_of_repository(&self, key: &str) -> bool {
+        let place = self.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
+        place.is_some_and(|place| is_shared(&place.source))
     }
 
     fn take_rules(&mut self, given: &[&Given]) {
@@ -90,6 +112,21 @@ impl Resolved {
                 let text = RuleText::new(decision, rule.rule.clone(), place.to_string());
                 RuleText { examples: rule.examples.clone(), ..text }
             }));
+        }
+    }
+
+    /// Warns of a repository's limit that has no effect, since it is wider than the default, and the user sets none.
+    fn warn_of_widening(&mut self, given: &[&Given], chosen: &Chosen) {
+        if chosen.place.is_some() {
+            return;
+        }
+        for given in given.iter().filter(|given| given.value != chosen.value) {
+            let key = given.key;
+            let [wanted, applies] = [&given.value, &chosen.value].map(|value| key.show(value));
+            self.warnings.push(format!(
+                "{}: `{}` stays at {applies}: a repository cannot widen it to {wanted}; your own configuration can",
+                given.place, key.name
+            ));
         }
     }
 
@@ -184,6 +221,7 @@ impl Resolved {
             skip_optional: self.is_on("skip_optional"),
             verify: self.text("verify"),
             verify_base: self.is_on("verify_base"),
+            verify_retries: self.count("verify_retries", standard.verify_retries),
             merge,
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
             land: self.is_on("land"),
@@ -200,6 +238,7 @@ impl Resolved {
             },
             worktree_setup: self.text("worktree.setup"),
             setup_network: self.is_on("worktree.setup_network"),
+            setup_hosts: self.list("worktree.setup_hosts"),
             sandbox_read: self.list("sandbox.read"),
             sandbox_env: self.list("sandbox.env"),
             tools: ToolNames::default(),
@@ -310,9 +349,12 @@ fn limit(key: &Key, given: &[&Given]) -> Option<Chosen> {
     let is_overridden = given.iter().any(|given| given.place.source == Source::Overrides);
     let applies = |given: &&&Given| !is_overridden || !matches!(given.place.source, Source::Environment | Source::User);
     let given: Vec<&Given> = given.iter().filter(applies).copied().collect();
-    let has_ceiling = given.iter().any(|given| !is_shared(&given.place.source));
-    let default = key.default_value().filter(|_| !has_ceiling);
-    let start = default.map(|value| Chosen { value, place: None });
+    if given.is_empty() {
+        return key.default_value().map(|value| Chosen { value, place: None });
+    }
+    let is_of_user = given.iter().any(|given| !is_shared(&given.place.source));
+    let ceiling = key.ceiling().filter(|_| !is_of_user);
+    let start = ceiling.map(|value| Chosen { value, place: None });
     given.into_iter().fold(start, |narrowest, given| Some(narrowed(key, narrowest, given)))
 }
 

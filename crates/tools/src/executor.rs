@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use tracing::instrument::WithSubscriber as _;
 
+use crate::alternatives::may_stand_in;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
@@ -221,10 +222,10 @@ impl Shared {
             cache: None,
         };
         let Some(resolved) = self.resolver.registry.resolve_call(&call.name, &call.arguments) else {
-            let error = self.not_found(&call.name);
+            let error = self.not_found(&call.name, &scope.grant);
             return Err(Box::new(CallRefusal { record, error }));
         };
-        let Resolved { tool, first_form } = resolved;
+        let Resolved { tool, first_form, .. } = resolved;
         tool.name().clone_into(&mut record.tool);
         let unredacted = self.require_unredacted(&call.arguments);
         match unredacted.and_then(|()| self.resolver.conform(&resolved, &call.arguments, &scope.worktree.path)) {
@@ -279,7 +280,7 @@ impl Shared {
     /// Returns a failure that was foreseen, unless the user is to be asked about the call nevertheless.
     fn foreseen_failure(&self, error: ToolError, prepared: &Prepared, scope: &CallScope) -> Result<(), ToolError> {
         let Prepared { tool, record, .. } = prepared;
-        let has_alternative = || !self.alternatives(tool.as_ref(), record, scope).is_empty();
+        let has_alternative = || !self.alternatives(tool.as_ref(), record, scope).0.is_empty();
         match error.failure() {
             // Another tool answers. What a rule denies is not asked about, whichever tool could answer.
             Failure::Absent | Failure::Forbidden if has_alternative() => Ok(()),
@@ -304,10 +305,13 @@ impl Shared {
         Err(ToolError::denied("secrets", reason))
     }
 
-    fn not_found(&self, name: &str) -> ToolError {
-        let nearest = self.resolver.registry.nearest(name).join("`, `");
-        let shown = brief_name(name);
-        ToolError::Retry(format!("Tool '{shown}' not found; similar tools: `{nearest}`"))
+    /// Names the most similar tools that the agent has.
+    fn not_found(&self, name: &str, grant: &Grant) -> ToolError {
+        let registry = &self.resolver.registry;
+        let has = |tool: &&str| registry.tool(tool).is_some_and(|known| grant.permits(tool, known.permission()));
+        let nearest = registry.nearest_of(name, has).join("`, `");
+        let similar = if nearest.is_empty() { String::new() } else { format!("; similar tools: `{nearest}`") };
+        ToolError::Retry(format!("Tool '{}' not found{similar}", brief_name(name)))
     }
 
     fn check_resources(&self, permission: Permission, scope: &CallScope) -> Result<(), ToolError> {
@@ -362,9 +366,9 @@ impl Shared {
         context: &mut Arc<ToolContext>,
         record: &CallRecord,
     ) -> (Attempted, Shown) {
-        let alternatives = self.alternatives(tool.as_ref(), record, context.scope());
+        let (alternatives, unfit) = self.alternatives(tool.as_ref(), record, context.scope());
         let isolated = self.resolver.isolated(tool.as_ref());
-        let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
+        let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives, unfit };
         let (attempted, shown) = attempt.run().await;
         if attempted.asks_person {
             self.note_forbidden(record, context.scope());
@@ -375,31 +379,50 @@ impl Shared {
         (attempted, shown)
     }
 
-    /// Returns the tools that may answer if this one cannot, as far as they take the arguments and are permitted.
-    fn alternatives(&self, tool: &dyn Tool, record: &CallRecord, scope: &CallScope) -> Vec<Alternative<'_>> {
-        let configured = scope.alternatives.get(tool.name()).map(String::as_str);
-        let names = tool.alternatives().into_iter().chain(configured);
-        names.filter_map(|name| self.alternative(name, tool, record, scope)).collect()
+    /// Returns the tools that may answer if this one cannot, and why the one that the user names cannot answer this call.
+    fn alternatives(
+        &self,
+        tool: &dyn Tool,
+        record: &CallRecord,
+        scope: &CallScope,
+    ) -> (Vec<Alternative<'_>>, Option<String>) {
+        let own = tool.alternatives().into_iter();
+        let mut fit: Vec<Alternative<'_>> =
+            own.filter_map(|name| self.alternative(name, tool, record, scope).ok()).collect();
+        let configured = scope.alternatives.get(tool.name());
+        match configured.map(|name| (name, self.alternative(name, tool, record, scope))) {
+            None => (fit, None),
+            Some((_, Ok(alternative))) => {
+                fit.push(alternative);
+                (fit, None)
+            }
+            Some((name, Err(why))) => (fit, Some(format!("[`{}` instead: {why}]", brief_name(name)))),
+        }
     }
 
+    /// Returns a tool that may answer this call, or why it may not.
     fn alternative(
         &self,
         name: &str,
         tool: &dyn Tool,
         record: &CallRecord,
         scope: &CallScope,
-    ) -> Option<Alternative<'_>> {
+    ) -> Result<Alternative<'_>, String> {
         let call = ToolCall { id: record.call.clone(), name: name.to_owned(), arguments: record.arguments.clone() };
-        let prepared = self.prepare(&call, scope).ok()?;
+        let prepared = self.prepare(&call, scope).map_err(|refusal| refusal.error.to_string())?;
         let is_itself = std::ptr::addr_eq(Arc::as_ptr(&prepared.tool), std::ptr::from_ref(tool));
         if is_itself || !may_stand_in(prepared.tool.as_ref(), tool) {
-            return None;
+            return Err("it may not stand in".to_owned());
         }
-        let Authorization::Permitted(permit) = self.judged(&prepared, scope) else { return None };
+        let permit = match self.judged(&prepared, scope) {
+            Authorization::Permitted(permit) => permit,
+            Authorization::Refused { reason, .. } => return Err(reason),
+            Authorization::Parked { rule } => return Err(format!("the rule `{rule}` needs approval for it")),
+        };
         let guard = path_guard(prepared.tool.as_ref(), permit.decision(), scope);
         let context = Arc::new(ToolContext::new(permit, guard, scope.clone(), &record.call));
         let isolated = self.resolver.isolated(prepared.tool.as_ref());
-        Some(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
+        Ok(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
     }
 
     fn count(&self, tool: &str, output: &ToolOutput) {
@@ -528,16 +551,6 @@ fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<Strin
 fn same_call(record: &CallRecord, scope: &CallScope) -> (AgentId, String, String) {
     let arguments = permit::canonical_json(&record.arguments);
     (scope.agent.clone(), record.tool.clone(), sha256_hex(arguments.as_bytes()))
-}
-
-/// Reports whether a call of one tool may become one of another: it must not change files in a way that the record of
-/// the call does not announce.
-fn may_stand_in(other: &dyn Tool, tool: &dyn Tool) -> bool {
-    match other.permission() {
-        Permission::FileWrite | Permission::FileModify => false,
-        Permission::FileRead | Permission::None => true,
-        permission => permission == tool.permission(),
-    }
 }
 
 fn path_guard(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> PathGuard {

@@ -57,6 +57,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) arguments: &'a Value,
     /// The tools that may answer instead, in order.
     pub(crate) alternatives: Vec<Alternative<'a>>,
+    /// Why the tool that the user names cannot answer this call.
+    pub(crate) unfit: Option<String>,
 }
 
 /// How a call ended, after all tries.
@@ -128,7 +130,7 @@ impl Attempt<'_> {
             retries: u32::try_from(recovered.len()).unwrap_or(u32::MAX),
             is_repeatable: self.tool.is_repeatable() || self.leaves_nothing(changed),
             can_be_longer: !has_own_limit && limit < longest,
-            has_alternative: !self.alternatives.is_empty(),
+            has_alternative: !self.alternatives.is_empty() || self.unfit.is_some(),
             may_ask: self.context.scope().ask_parks,
             asked_wait: result.as_ref().err().and_then(ToolError::asked_wait),
             longest_wait: limits.longest_retry_wait,
@@ -178,7 +180,7 @@ impl Attempt<'_> {
     async fn use_alternative(self, failed: Result<Answer, ToolError>, mut recovered: Vec<Recovery>) -> Attempted {
         let why = failed.as_ref().err().map_or_else(String::new, ToolError::to_string);
         let own = self.tool.name();
-        let mut also = Vec::new();
+        let mut also: Vec<String> = self.unfit.into_iter().collect();
         for Alternative { tool, isolated, arguments, context } in self.alternatives {
             let answered = once(&tool, &context, arguments, isolated).await;
             self.context.meter().add(context.meter());

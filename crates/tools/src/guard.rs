@@ -15,6 +15,8 @@ use orchestrate_core::invisible::shown;
 
 /// The tool by which agents read files.
 const READ_FILE: &str = "read_file";
+/// The tool by which agents run commands.
+const SHELL: &str = "run_shell_command";
 
 /// Judges paths for one tool of one agent.
 #[derive(Clone, Debug)]
@@ -86,10 +88,9 @@ impl PathGuard {
         let question = Question { tool: &self.tool, permission, access: Access::Run, targets: &targets };
         self.result(self.policy.decide(&self.grant, &question), |rule| {
             let command = shown(&argv.join(" "));
-            format!(
-                "the rule `{rule}` needs approval for `{command}`; run that command with run_shell_command, which can \
-                ask for it"
-            )
+            let asks = self.grant.permits(SHELL, Permission::CodeExecution);
+            let way = if asks { "; run that command with run_shell_command, which can ask for it" } else { "" };
+            format!("the rule `{rule}` needs approval for `{command}`{way}")
         })
     }
 

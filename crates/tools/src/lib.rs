@@ -6,6 +6,7 @@
 //! rules are in `orchestrate_core::policy`.
 
 mod agent_cpu;
+mod alternatives;
 mod arguments;
 mod builtin;
 mod code_files;
@@ -21,6 +22,7 @@ mod error;
 mod executor;
 mod failures;
 mod files;
+mod foreign_calls;
 mod guard;
 #[cfg(feature = "harness")]
 pub mod harness;
@@ -48,6 +50,7 @@ mod registry;
 mod replay;
 mod repository_map;
 mod resolver;
+mod result_types;
 mod results;
 mod scope;
 mod search_service;
@@ -56,6 +59,7 @@ mod shape;
 mod shared;
 mod template;
 mod tool;
+mod tool_limits;
 mod web_results;
 mod wrapped;
 
@@ -104,6 +108,7 @@ pub use services::{
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
 pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping};
+pub use tool_limits::limits_of;
 pub use web_results::{
     APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult, WebContent,
 };

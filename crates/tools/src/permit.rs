@@ -192,7 +192,7 @@ fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision
     let own = match &wrapper.first_form {
         // A role that may not run commands may not do so under the name of a tool that only reads.
         Some(first) if !grant.permits(wrapper.wrapped, request.permission) => {
-            return needs_first_form(request, wrapper.wrapped, first);
+            return needs_first_form(request, wrapper.wrapped, (first, of_role));
         }
         Some(first) => first.tool,
         None => request.tool,
@@ -203,13 +203,16 @@ fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision
     strictest([of_own, decide_as(wrapper.wrapped, request, policy, &grant)])
 }
 
-fn needs_first_form(request: &Request<'_>, wrapped: &str, first: &FirstForm<'_>) -> Decision {
+fn needs_first_form(request: &Request<'_>, wrapped: &str, (first, of_role): (&FirstForm<'_>, &Grant)) -> Decision {
     let (tool, permission, FirstForm { tool: built_in, parameters }) = (request.tool, request.permission, first);
+    // A role that does not have the built-in tool either is not sent to it.
+    let has_first = of_role.tools.contains(*built_in);
+    let instead = if has_first { format!("; call `{built_in}` with {parameters} instead") } else { String::new() };
     Decision::Deny {
         rule: "built-in:role".to_owned(),
         reason: format!(
             "`{tool}` with `{ARGUMENTS}` runs a command, and this agent's role does not grant `{wrapped}` \
-            ({permission}); call `{built_in}` with {parameters} instead"
+            ({permission}){instead}"
         ),
     }
 }

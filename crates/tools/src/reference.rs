@@ -8,12 +8,24 @@ use std::fmt::Write as _;
 use orchestrate_core::invisible::shown;
 use serde_json::Value;
 
+use crate::files::error_classes;
 use crate::registry::ToolRegistry;
+use crate::result_types::{ResultType, result_of, whether};
 use crate::tool::{Category, Tool};
 
 /// The begin of the page.
 const HEAD: &str = "# Tools\n\nEach tool is listed with the permission that the caller's role must grant, whether roles \
-                    that list no tools have it, its other names, and its parameters.\n";
+                    that list no tools have it, its other names, its parameters, and what its structured result has.\n";
+/// What is said of errors, before the table of what the operating system says.
+const ERRORS: &str = "\n## Errors\n\nA call that fails has a class, which decides what happens next: `Retry` goes to the \
+                      model, which can repair the call; `Denied` was refused by a rule, the role or the sandbox; `File` \
+                      is an error of the disk that no other path or name avoids; `Timeout` and `Network` are tried again \
+                      where that is safe; `Execution` is any other failure of the tool itself; `Interrupted` means that \
+                      nobody knows how far it came.\n\nWhat the operating system says of a file, with its class:\n\n\
+                      | error | class |\n|---|---|\n";
+/// What follows in the table: what no error of the system says.
+const OTHER_ERRORS: &str = "| a file larger than the limit, of which a part can be read | `Retry` |\n\
+                            | a pipe, a socket or a device | `Denied` |\n| every other error | `File` |\n";
 
 /// Returns the reference of a registry's tools, ordered by category and name.
 #[must_use]
@@ -34,6 +46,11 @@ pub fn tools_reference(registry: &ToolRegistry) -> String {
             }
         }
     }
+    push(&mut page, ERRORS);
+    for (error, class) in error_classes() {
+        push(&mut page, &format!("| {} | `{class:?}` |\n", cell(&error)));
+    }
+    push(&mut page, OTHER_ERRORS);
     page
 }
 
@@ -60,6 +77,22 @@ fn describe(page: &mut String, registry: &ToolRegistry, tool: &dyn Tool) {
         push(page, &format!("- other names, in any case: {}\n", aliases.join(", ")));
     }
     parameters(page, tool.schema());
+    if tool.wrapping().is_none() && registry.plugin_of(tool.name()).is_none() && !registry.is_added(tool.name()) {
+        result(page, tool.name());
+    }
+}
+
+/// Adds what the structured result of a built-in tool has.
+fn result(page: &mut String, tool: &str) {
+    if let Some(about) = whether(tool) {
+        push(page, &format!("\nIts result is {about}: true or false.\n"));
+    }
+    let Some(ResultType { name, is_list, fields }) = result_of(tool) else { return };
+    let of = if is_list { format!("a list of `{name}`, each with") } else { format!("`{name}`, with") };
+    push(page, &format!("\nIts result is {of}\n\n| field | meaning |\n|---|---|\n"));
+    for (field, about) in fields {
+        push(page, &format!("| `{field}` | {} |\n", cell(about)));
+    }
 }
 
 /// Adds the table of the parameters.
@@ -149,6 +182,7 @@ mod tests {
             let section = page[begin..].split("\n### ").next().unwrap();
             assert!(section.contains(tool.description()), "{section}");
             assert!(section.contains(&format!("- permission: `{}`", tool.permission())), "{section}");
+            assert!(section.contains("\nIts result is "), "{section}");
             for parameter in tool.schema()["properties"].as_object().unwrap().keys() {
                 assert!(section.contains(&format!("\n| `{parameter}` |")), "{parameter}: {section}");
             }

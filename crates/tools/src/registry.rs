@@ -39,6 +39,8 @@ pub struct PluginId {
 /// The tool that a call means.
 #[derive(Clone, Copy)]
 pub(crate) struct Resolved<'a> {
+    /// The name that the call has for it.
+    pub(crate) called: &'a str,
     /// The tool, or the second form of its name.
     pub(crate) tool: &'a Arc<dyn Tool>,
     /// The tool that has the name otherwise, if this is a second form.
@@ -134,12 +136,12 @@ impl ToolRegistry {
     }
 
     /// Finds the tool that a call means by its name and arguments.
-    pub(crate) fn resolve_call(&self, name: &str, arguments: &Value) -> Option<Resolved<'_>> {
-        let first = self.resolve(name)?;
+    pub(crate) fn resolve_call<'a>(&'a self, called: &'a str, arguments: &Value) -> Option<Resolved<'a>> {
+        let first = self.resolve(called)?;
         let is_second = arguments.get(ARGUMENTS).is_some();
-        match self.second_form(name).filter(|_| is_second) {
-            Some(tool) => Some(Resolved { tool, first_form: Some(first) }),
-            None => Some(Resolved { tool: first, first_form: None }),
+        match self.second_form(called).filter(|_| is_second) {
+            Some(tool) => Some(Resolved { called, tool, first_form: Some(first) }),
+            None => Some(Resolved { called, tool: first, first_form: None }),
         }
     }
 
@@ -199,6 +201,11 @@ impl ToolRegistry {
 
     /// Returns the names most similar to an unknown one, most similar first.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
-        most_similar(name, self.tools.keys().map(String::as_str), NEAREST_NAMES)
+        self.nearest_of(name, |_| true)
+    }
+
+    /// Returns those of some of the names.
+    pub(crate) fn nearest_of(&self, name: &str, counts: impl Fn(&&str) -> bool) -> Vec<&str> {
+        most_similar(name, self.tools.keys().map(String::as_str).filter(counts), NEAREST_NAMES)
     }
 }

@@ -1,5 +1,6 @@
 //! Finds the tool that a call means, and converts the call's arguments to what that tool gets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -7,12 +8,13 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use orchestrate_core::policy::{Decision, Policy};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::arguments;
 use crate::context::panicked;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
+use crate::foreign_calls::{more_parameters, own_form, replaced_parameters};
 use crate::isolated::{self, LeftBehind};
 use crate::permit::{FirstForm, Request, Wrapper};
 use crate::registry::{Resolved, ToolRegistry};
@@ -22,6 +24,8 @@ use crate::tool::Tool;
 pub(crate) struct Resolver {
     pub(crate) registry: ToolRegistry,
     validators: BTreeMap<String, Validator>,
+    /// The schemas of calls with parameters that models are not told of.
+    wide: BTreeMap<String, Wide>,
     /// The validators of second forms, by their name in lower case.
     second_validators: BTreeMap<String, Validator>,
     left_behind: LeftBehind,
@@ -37,11 +41,17 @@ impl Resolver {
         for tool in registry.tools(None) {
             validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
         }
+        let mut wide = BTreeMap::new();
+        for tool in registry.tools(None).into_iter().filter(|tool| !registry.is_added(tool.name())) {
+            if let Some(more) = more_parameters(tool.name()) {
+                wide.insert(tool.name().to_owned(), Wide::of(tool.schema(), more));
+            }
+        }
         let mut second_validators = BTreeMap::new();
         for tool in registry.second_forms() {
             second_validators.insert(tool.name().to_lowercase(), arguments::compile(tool.name(), tool.schema())?);
         }
-        Ok(Resolver { registry, validators, second_validators, left_behind: LeftBehind::default() })
+        Ok(Resolver { registry, validators, wide, second_validators, left_behind: LeftBehind::default() })
     }
 
     /// Returns the arguments as the tool gets them, and what the call would affect.
@@ -55,12 +65,22 @@ impl Resolver {
         worktree: &Path,
     ) -> Result<(Value, Vec<Effect>), ToolError> {
         let tool = resolved.tool;
+        let is_builtin = resolved.first_form.is_none() && !self.registry.is_added(tool.name());
+        let given = if is_builtin { own_form(resolved.called, tool.name(), given)? } else { Cow::Borrowed(given) };
         let validator = match resolved.first_form {
             Some(_) => self.second_validators.get(&tool.name().to_lowercase()),
             None => self.validators.get(tool.name()),
         };
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
-        let mut arguments = arguments::conform(given, tool.schema(), validator)?;
+        let wide = self.wide.get(tool.name()).filter(|_| is_builtin).and_then(|wide| wide.for_call(&given));
+        let mut arguments = match wide {
+            Some(schema) => {
+                let validator = arguments::compile(tool.name(), &schema)
+                    .map_err(|error| ToolError::Execution(error.to_string()))?;
+                arguments::conform(&given, &schema, &validator)?
+            }
+            None => arguments::conform(&given, tool.schema(), validator)?,
+        };
         // These are the tool's own code as well.
         let (own, worktree) = (Arc::clone(tool), worktree.to_owned());
         let checks = move || {
@@ -85,6 +105,37 @@ impl Resolver {
     pub(crate) fn isolated(&self, tool: &dyn Tool) -> Option<&LeftBehind> {
         let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
         self.registry.is_added(own).then_some(&self.left_behind)
+    }
+}
+
+/// The parameters that a tool takes from the calls of other products beside those that models are told of.
+struct Wide {
+    schema: Value,
+    more: Map<String, Value>,
+}
+
+impl Wide {
+    fn of(schema: &Value, more: Value) -> Wide {
+        let Value::Object(more) = more else { return Wide { schema: schema.clone(), more: Map::new() } };
+        let mut schema = schema.clone();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.extend(more.clone());
+        }
+        Wide { schema, more }
+    }
+
+    /// Returns the schema for a call that gives one of these parameters.
+    fn for_call(&self, given: &Value) -> Option<Value> {
+        let given = given.as_object()?;
+        if !given.keys().any(|name| self.more.contains_key(name)) {
+            return None;
+        }
+        let mut schema = self.schema.clone();
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            let replaced = replaced_parameters(given);
+            required.retain(|name| !name.as_str().is_some_and(|name| replaced.contains(&name)));
+        }
+        Some(schema)
     }
 }
 

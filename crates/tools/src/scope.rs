@@ -12,7 +12,7 @@ use std::time::Duration;
 use orchestrate_core::failure_handling::PROBE_AFTER;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::taint::TaintGuard;
-use orchestrate_core::tool_settings::WebRequests;
+use orchestrate_core::tool_settings::{MAX_COMMAND_SECONDS, MAX_WEB_SECONDS, WebRequests};
 use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 
@@ -154,14 +154,10 @@ impl CallLimits {
     /// Returns the limits that a run's settings set. Where they set none, these are the product's own caps.
     pub fn of(settings: &ToolSettings) -> CallLimits {
         const MIB: u64 = 1 << 20;
-        // Enough for the build or the test suite of a real project.
-        const MAX_COMMAND_SECONDS: u64 = 600;
         // For a command that requests no other: enough for a first build of most projects.
         const COMMAND_SECONDS: u64 = 120;
         // The whole history of most projects, of which a pull brings only what is new.
         const FETCHED_BYTES: u64 = 1 << 30;
-        // A slow server, but none that never ends.
-        const MAX_WEB_SECONDS: u64 = 120;
         let ToolSettings { file_operations, code_execution, web_requests, .. } = settings;
         let max_command_timeout = code_execution.timeout_seconds.unwrap_or(MAX_COMMAND_SECONDS);
         CallLimits {

@@ -30,6 +30,11 @@ without_development() {
     done
 }
 
+# Makes git ignore folders.
+ignored() {
+    printf '%s\n' "$@" >.gitignore
+}
+
 # Makes git ignore a folder; the worktrees get a copy of it.
 shared() {
     printf '%s\n' "$1" | tee .gitignore >.worktreeinclude

@@ -15,5 +15,5 @@ $pip install --require-hashes -r "$requirements"
 echo 'idna==3.10 --hash=sha256:12f65c9b470abda6dc35cf8e63cc574b1c52b11df2c86030af0ac09b01b13ea9' >"$requirements"
 $pip download --no-deps --no-binary :all: --no-build-isolation --require-hashes -r "$requirements" -d "$fetched"
 tar xzf "$fetched/idna-3.10.tar.gz" --strip-components 1
-shared .venv/
+ignored .venv/ __pycache__/
 $pip install --no-build-isolation --no-deps --editable .

@@ -1,25 +1,25 @@
 //! What is called, under which key, and whether its result may be stored or replayed.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Seek as _};
-use std::os::fd::AsFd as _;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use orchestrate_cache::Identity;
 use orchestrate_coordinator::Surroundings;
+use orchestrate_core::audit::CommandEnd;
 use orchestrate_core::cache::{
     CacheKey, CacheMode, CachedCall, ContentHash, NonCacheable, Phase, agent_name, has_pending_tasks,
 };
-use orchestrate_core::marker::Marker;
-use orchestrate_core::shell_word;
+use orchestrate_core::marker::{Marker, Reason};
+use orchestrate_core::{AgentId, CallId, shell_word};
 use orchestrate_files::{Links, read_plain};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
+use serde_json::json;
 
+use super::stdin::{Given, Input};
 use crate::args::ToolRunArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::show::output;
 
 /// The shell that runs a text.
@@ -47,6 +47,8 @@ pub(super) struct Call {
     is_exported: bool,
     is_cacheable: bool,
     before: Files,
+    /// What the command is to be given on its standard input.
+    pub(super) given: Option<Given>,
 }
 
 impl Call {
@@ -62,15 +64,17 @@ impl Call {
         let phase = arguments.phase.unwrap_or_default();
         let agent = agent_name([arguments.agent.as_deref(), variable("AGENT_NAME"), variable("RUNNER")]);
         let commit = arguments.git_sha.clone().unwrap_or_else(|| surroundings.commit());
-        let asked = Asked::of(context, arguments, surroundings, &tool)?;
-        let key = asked.key.unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
         let is_listed = mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
+        let reads_input = mode != CacheMode::Off && !is_listed;
+        let asked = Asked::of((context, surroundings), arguments, &tool, reads_input)?;
+        let key = asked.key.unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
         let is_cacheable = asked.is_known && !is_listed;
         let before = match asked.files {
             None if mode.writes() && is_cacheable => Files::of(surroundings),
             files => files.unwrap_or(Files::Unknown),
         };
         Ok(Call {
+            given: asked.given,
             before,
             is_pending: mode.reads() && is_cacheable && is_pending(phase, arguments.plan.as_deref())?,
             command: command_of(arguments),
@@ -120,6 +124,33 @@ impl Call {
         })
     }
 
+    /// Returns the call as the audit log has it, with its exit code and the reason unless the code says it, how long it
+    /// ran and when it ended.
+    pub(super) fn ended(
+        &self,
+        id: &str,
+        (rc, reason): (u8, Option<Reason>),
+        (duration_ms, ended_ms): (u64, u64),
+    ) -> CommandEnd {
+        let words: Vec<String> = self.command.iter().map(|word| output::redacted(&word.to_string_lossy())).collect();
+        CommandEnd {
+            call: CallId::new(id),
+            agent: AgentId::new(&*self.identity.agent),
+            tool: output::redacted(&self.tool),
+            parameters: json!({"command": words}),
+            exit_code: rc.into(),
+            error: match reason {
+                Some(Reason::Interrupted) => Some("interrupted".to_owned()),
+                Some(Reason::Timeout) => Some("timed out".to_owned()),
+                Some(Reason::ExitCode) | None => None,
+            },
+            cached: false,
+            iter: self.iter.and_then(|iter| u32::try_from(iter).ok()).unwrap_or(0),
+            duration_ms,
+            ended_ms,
+        }
+    }
+
     /// Returns the marker of the guard.
     pub(super) fn guarded(&self, ts: u64) -> Marker {
         Marker::CacheGuard { iter: self.iter, reason: PENDING.to_owned(), phase: self.phase.to_string(), ts }
@@ -161,20 +192,23 @@ struct Asked {
     files: Option<Files>,
     /// Whether that is all; otherwise the result is never replayed.
     is_known: bool,
+    /// What the command is to be given on its standard input.
+    given: Option<Given>,
 }
 
 impl Asked {
+    /// Determines it. Without `reads_input` nothing is stored or replayed, and the input is left alone.
     fn of(
-        context: &Context,
+        (context, surroundings): (&Context, &Surroundings),
         arguments: &ToolRunArgs,
-        surroundings: &Surroundings,
         tool: &str,
+        reads_input: bool,
     ) -> Result<Asked, CommandError> {
         if let Some(file) = &arguments.prompt_file {
             let content = ContentHash::of_file(&read(file, "the prompt")?);
-            return Ok(Asked { key: None, content, files: None, is_known: true });
+            return Ok(Asked { key: None, content, files: None, is_known: true, given: None });
         }
-        let of_command = |files: Option<&str>| {
+        let of_command = |files: Option<&str>, input: &Input| {
             let folder = surroundings.root().and_then(|root| context.directory.strip_prefix(root).ok());
             let folder = folder.unwrap_or(&context.directory).as_os_str().as_bytes();
             let command = command_of(arguments);
@@ -182,17 +216,21 @@ impl Asked {
             let environment = environment(context);
             let others =
                 [tool.as_bytes(), folder, files.unwrap_or_default().as_bytes(), environment.as_str().as_bytes()];
-            ContentHash::of_parts(others.into_iter().chain(words))
+            let input = if let Input::Bytes(hash) = input { Some(hash.as_str().as_bytes()) } else { None };
+            // No command begins with an empty word, so an input is never taken for one.
+            let input = input.into_iter().flat_map(|hash| [&b""[..], hash]);
+            ContentHash::of_parts(others.into_iter().chain(input).chain(words))
         };
         if let Some(key) = &arguments.cache_key {
             let key = Some(CacheKey::given(key));
-            return Ok(Asked { key, content: of_command(None), files: None, is_known: true });
+            let content = of_command(None, &Input::Nothing);
+            return Ok(Asked { key, content, files: None, is_known: true, given: None });
         }
         let files = Files::of(surroundings);
         let known = if let Files::Known { all, .. } = &files { Some(all.as_str()) } else { None };
-        // What a command reads from its standard input is not known before it runs.
-        let is_known = known.is_some() && gives_nothing(&io::stdin()).unwrap_or(false);
-        Ok(Asked { key: None, content: of_command(known), files: Some(files), is_known })
+        let (input, given) = if reads_input && known.is_some() { input()? } else { (Input::Unknown, None) };
+        let is_known = known.is_some() && input != Input::Unknown;
+        Ok(Asked { key: None, content: of_command(known, &input), files: Some(files), is_known, given })
     }
 }
 
@@ -214,6 +252,9 @@ fn mode(
         .map_err(|error| CommandError::usage(format!("CACHE_MODE and CACHE_SKIP: {error}")))?;
     if arguments.no_cache {
         return Ok((CacheMode::Off, false));
+    }
+    if let Some(warning) = CacheMode::foreign(variable).filter(|_| arguments.cache.is_none()) {
+        output::warning(&warning);
     }
     Ok(match (arguments.cache, of_variables) {
         (Some(mode), _) => (mode, false),
@@ -274,6 +315,16 @@ fn list(path: &Path, links: Links<'_>) -> Result<Option<String>, CommandError> {
     }
 }
 
+/// Returns the standard input, and says if the result is not stored because of it.
+fn input() -> Result<(Input, Option<Given>), CommandError> {
+    let (input, given) = Input::look()
+        .map_err(|error| CommandError::new(ErrorKind::Failed, format!("failed to read standard input: {error}")))?;
+    if input == Input::Unknown {
+        output::note("note: standard input is long or does not end, so the result is not stored");
+    }
+    Ok((input, given))
+}
+
 fn is_pending(phase: Phase, plan: Option<&Path>) -> Result<bool, CommandError> {
     match plan {
         Some(plan) if phase == Phase::Build => {
@@ -291,25 +342,4 @@ fn read(file: &Path, what: &str) -> Result<Vec<u8>, CommandError> {
         return Err(failed(format!("it is larger than {MOST_BYTES} bytes")));
     }
     Ok(bytes)
-}
-
-/// Reports whether a command that reads this to its end reads nothing but what a person types.
-fn gives_nothing(input: &io::Stdin) -> io::Result<bool> {
-    if input.is_terminal() {
-        return Ok(true);
-    }
-    let stat = rustix::fs::fstat(input)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            let mut file = std::fs::File::from(input.as_fd().try_clone_to_owned()?);
-            Ok(file.stream_position()? >= u64::try_from(stat.st_size).unwrap_or(u64::MAX))
-        }
-        FileType::CharacterDevice => Ok(rustix::fs::stat("/dev/null")?.st_rdev == stat.st_rdev),
-        _ => {
-            let mut events = [PollFd::new(input, PollFlags::IN)];
-            poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-            let [event] = &events;
-            Ok(event.revents().contains(PollFlags::HUP) && !event.revents().contains(PollFlags::IN))
-        }
-    }
 }

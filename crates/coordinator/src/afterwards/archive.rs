@@ -1,9 +1,11 @@
 //! The runs of a repository, for reviewing, landing, cleaning and recovering them.
 //!
-//! Everything here is blocking and works without an agent or a model. Operations that record events take the run's
-//! lease first, so they never run beside a live coordinator; reading takes no lease.
+//! Everything here works without an agent or a model. Operations that record events take the run's lease first, so they
+//! never run beside a live coordinator; reading takes no lease. Those that change something are async, and their work is
+//! done on a blocking thread: it is carried out to its end even if the future is dropped. Reading blocks.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use orchestrate_core::RunId;
 use orchestrate_git::Repo;
@@ -12,14 +14,16 @@ use orchestrate_journal::{JournalError, Store};
 use crate::afterwards::moved;
 use crate::api::coordinator::Settings;
 use crate::error::CoordinatorError;
+use crate::run::blocking::blocking;
 use crate::run::layout::{Layout, require_own_state};
 
 /// The runs of a repository.
+#[derive(Clone)]
 pub struct Archive {
     pub(crate) repo: Repo,
     pub(crate) layout: Layout,
     pub(crate) store: Store,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Arc<Settings>,
     /// Called with progress of slow operations, and with commits that cannot be read.
     pub(crate) progress: fn(&str),
 }
@@ -31,6 +35,7 @@ impl Archive {
     ///
     /// Fails if the repository cannot be used, has had no run, or has an unreadable journal.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
+        let settings = Arc::new(settings.anchored()?);
         require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
         moved::follow(&repo, &settings.state_dir, settings.warn)?;
@@ -46,9 +51,24 @@ impl Archive {
         Self { progress, ..self }
     }
 
+    /// Does work on these runs on a blocking thread, to its end.
+    pub(super) async fn beside<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        work: impl FnOnce(&Archive) -> Result<T, CoordinatorError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let runs = self.clone();
+        blocking(what, move || work(&runs)).await
+    }
+
     /// Returns the file of a run's audit log.
     pub fn audit_log(&self, run: &RunId) -> PathBuf {
         self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(run))
+    }
+
+    /// Reports whether the audit logs of all runs go to one file.
+    pub fn shares_audit_log(&self) -> bool {
+        self.settings.audit_log.is_some()
     }
 
     /// Returns the repository's store of runs.

@@ -8,6 +8,7 @@
 //! removed entirely.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
@@ -22,6 +23,8 @@ use crate::error::CoordinatorError;
 use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::release::hold_files;
 
+/// How long deleted worktrees may keep the user waiting; the rest is deleted in the background.
+const EMPTYING: Duration = Duration::from_secs(1);
 /// How many ignored files and folders a reason names before only counting them.
 const NAMED_PATHS: usize = 5;
 
@@ -43,6 +46,8 @@ pub struct Cleaned {
     pub kept: Vec<KeptWorktree>,
     /// Why files are still in the trash: each with its path and the error.
     pub undeleted: Vec<String>,
+    /// Whether the files of removed worktrees are still being deleted, by a process that outlives this one.
+    pub goes_on: bool,
 }
 
 /// A worktree that is kept.
@@ -87,7 +92,12 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if another process works on the run, or on an I/O error.
-    pub fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+    pub async fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+        let run = run.clone();
+        self.beside("cleaning", move |runs| runs.clean_now(&run, options)).await
+    }
+
+    pub(super) fn clean_now(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
         if options.dry_run {
             if let Some(holder) = self.store.lease(run)? {
                 return Err(JournalError::Held { run: run.clone(), holder }.into());
@@ -106,7 +116,8 @@ impl Archive {
             // Nothing depends on this event, so it may follow the act that it records.
             journal.append_blocking(Event::RunCleaned { tasks })?;
         }
-        cleaned.undeleted = empty(&self.layout.trash());
+        let emptied = empty(&self.layout.trash());
+        (cleaned.undeleted, cleaned.goes_on) = (emptied.undeleted, emptied.goes_on);
         surveyed?;
         self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         // A folder that is not empty is kept.
@@ -214,10 +225,14 @@ impl Archive {
     ///
     /// Fails if there is no such run, or if the refs cannot be read.
     pub fn kept(&self, run: &RunId) -> Result<Vec<KeptCommit>, CoordinatorError> {
-        self.store.state(run)?;
-        let prefix = run.keep_prefix();
+        // What is kept does not depend on what can be read of the run.
+        self.store.find_run(run.as_str())?;
+        let (prefix, attempts) = (run.keep_prefix(), run.attempts_prefix());
         let held = self.repo.kept(run)?.into_iter().filter_map(|entry| {
-            let name = entry.name.strip_prefix(&prefix)?.to_owned();
+            let name = match entry.name.strip_prefix(&attempts) {
+                Some(attempt) => format!("attempts/{attempt}"),
+                None => entry.name.strip_prefix(&prefix)?.to_owned(),
+            };
             // A damaged commit must not prevent the others from being restored.
             let found = self.repo.store().find_commit(&entry.target).unwrap_or_else(|error| {
                 (self.progress)(&format!("{} cannot be restored: failed to {error}", entry.name));
@@ -251,22 +266,50 @@ impl Archive {
     }
 }
 
-/// Empties the trash, including leftovers of a killed cleaning, and returns what cannot be deleted; everything in it
-/// is stored elsewhere.
-fn empty(trash: &Path) -> Vec<String> {
+/// What is left in the trash.
+#[derive(Debug, Default)]
+pub(super) struct Emptied {
+    /// What cannot be deleted: each with its path and the error.
+    pub(super) undeleted: Vec<String>,
+    /// Whether the rest is being deleted in the background.
+    pub(super) goes_on: bool,
+}
+
+/// Empties the trash, including leftovers of a killed cleaning; everything in it is stored elsewhere. What takes long
+/// is left to a process that outlives this one.
+pub(super) fn empty(trash: &Path) -> Emptied {
+    let mut emptied = Emptied::default();
     let places = match std::fs::read_dir(trash) {
         Ok(places) => places,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => return vec![format!("list {}: {error}", trash.display())],
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return emptied,
+        Err(error) => {
+            emptied.undeleted.push(format!("list {}: {error}", trash.display()));
+            return emptied;
+        }
     };
-    let mut undeleted = Vec::new();
+    let begun = Instant::now();
+    let is_late = || begun.elapsed() >= EMPTYING;
+    let mut left = Vec::new();
     for place in places.filter_map(Result::ok).map(|entry| entry.path()) {
         // Another cleaning may be about to move something into a folder that is still empty.
-        let is_used = std::fs::read_dir(&place).is_ok_and(|mut inside| inside.next().is_some());
-        let left = Removed { trashed: is_used.then_some(place) };
-        undeleted.extend(left.delete().err().map(|error| error.to_string()));
+        if !std::fs::read_dir(&place).is_ok_and(|mut inside| inside.next().is_some()) {
+            continue;
+        }
+        match orchestrate_files::remove_folder_unless(&place, &is_late) {
+            Ok(true) => {}
+            Ok(false) => left.push(place),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => emptied.undeleted.push(format!("delete {}: {error}", place.display())),
+        }
     }
-    undeleted
+    if !left.is_empty() {
+        emptied.goes_on = orchestrate_sandbox::remove_in_background(&left).is_ok();
+        if !emptied.goes_on {
+            let deleted = left.into_iter().map(|place| Removed { trashed: Some(place) }.delete());
+            emptied.undeleted.extend(deleted.filter_map(|deleted| Some(deleted.err()?.to_string())));
+        }
+    }
+    emptied
 }
 
 /// Names the first of some paths and counts the rest.

@@ -55,7 +55,18 @@ impl Archive {
     ///
     /// Fails if the request is refused, if the remaining work conflicts or fails the run's check, or if another process
     /// works on the run. Nothing has changed then.
-    pub fn drop_task(
+    pub async fn drop_task(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        with_dependents: bool,
+        cancel: &Cancel,
+    ) -> Result<Dropped, CoordinatorError> {
+        let (run, task, cancel) = (run.clone(), task.clone(), cancel.clone());
+        self.beside("dropping", move |runs| runs.drop_now(&run, &task, with_dependents, &cancel)).await
+    }
+
+    fn drop_now(
         &self,
         run: &RunId,
         task: &TaskId,

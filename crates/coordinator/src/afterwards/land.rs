@@ -49,6 +49,20 @@ pub struct LandOptions {
     pub cancel: Cancel,
 }
 
+impl Default for LandOptions {
+    /// Returns the options of a plain landing, which writes the boxes of a plan in the repository.
+    fn default() -> Self {
+        Self {
+            directory: PathBuf::new(),
+            write_back: true,
+            style: LandStyle::Merge,
+            message: None,
+            hooks: false,
+            cancel: Cancel::new(),
+        }
+    }
+}
+
 /// The result of landing, or of undoing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landed {
@@ -85,7 +99,12 @@ impl Archive {
     /// Fails with the reason if the user has to decide something first ([`CoordinatorError::needs_person`]), or if
     /// another process works on the run. Nothing of the user's has changed then. If the journal fails, it may have:
     /// the next landing completes it.
-    pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+    pub async fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        let (run, options) = (run.clone(), options.clone());
+        self.beside("landing", move |runs| runs.land_now(&run, &options)).await
+    }
+
+    fn land_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         self.repo.require_at_rest()?;
         self.repo.landing().put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
@@ -150,7 +169,12 @@ impl Archive {
     /// # Errors
     ///
     /// See [`Archive::land`]; also fails if the branch has moved since.
-    pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+    pub async fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        let (run, options) = (run.clone(), options.clone());
+        self.beside("undoing a landing", move |runs| runs.unland_now(&run, &options)).await
+    }
+
+    fn unland_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         // Also if there is nothing to undo: a failed landing counts as none.
         self.repo.landing().put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
@@ -222,7 +246,8 @@ impl Archive {
 
     fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
         for run in self.store.runs()? {
-            if self.store.state(&run.run_id)?.landed().is_some() {
+            // One that cannot be read has no landing to undo.
+            if self.store.state(&run.run_id).is_ok_and(|state| state.landed().is_some()) {
                 return Ok(Some(run.run_id));
             }
         }

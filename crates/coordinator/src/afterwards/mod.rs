@@ -1,7 +1,9 @@
 //! Operations on a finished run: review, landing, cleaning, ticking the plan's boxes.
 
+pub(crate) mod adopting;
 pub(crate) mod archive;
 pub(crate) mod clean;
+pub(crate) mod discard;
 pub(crate) mod dropping;
 pub(crate) mod land;
 pub(crate) mod landing_commit;

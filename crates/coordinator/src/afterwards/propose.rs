@@ -46,7 +46,12 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if the result must not land, if there is no remote, or if the push fails.
-    pub fn propose(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
+    pub async fn propose(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
+        let (run, message) = (run.clone(), message.cloned());
+        self.beside("proposing", move |runs| runs.propose_now(&run, message.as_ref())).await
+    }
+
+    fn propose_now(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let result = state.integration.to_string();

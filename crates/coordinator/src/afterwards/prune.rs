@@ -67,7 +67,8 @@ impl Archive {
             }
             match self.prune_run(&run, options) {
                 Ok(Some(of_run)) if of_run.refs.iter().any(|name| name.starts_with(BRANCHES)) => return Ok(true),
-                Ok(_) | Err(CoordinatorError::Journal(JournalError::Held { .. })) => {}
+                Ok(_)
+                | Err(CoordinatorError::Journal(JournalError::Held { .. } | JournalError::Undecodable { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -79,7 +80,11 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if the runs or their refs cannot be listed.
-    pub fn prune(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, CoordinatorError> {
+    pub async fn prune(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, CoordinatorError> {
+        self.beside("pruning", move |runs| runs.prune_now(keep_runs, options)).await
+    }
+
+    fn prune_now(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, CoordinatorError> {
         let mut pruned = Pruned::default();
         for run in self.older(keep_runs)? {
             match self.prune_run(&run, options) {
@@ -95,7 +100,7 @@ impl Archive {
         if self.landed_as(&self.store.state(run)?)?.is_none() {
             return Ok(None);
         }
-        let cleaned = self.clean(run, options)?;
+        let cleaned = self.clean_now(run, options)?;
         let (refs, kept_refs) = self.prune_refs(run, &cleaned, options.dry_run)?;
         let is_pruned = !refs.is_empty() || !cleaned.removed.is_empty();
         Ok(is_pruned.then(|| PrunedRun { run: run.clone(), cleaned, refs, kept_refs }))

@@ -13,6 +13,12 @@ pub enum ResultRefusal {
         /// The run, whose end is not recorded.
         run: RunId,
     },
+    /// A landing was interrupted, and only the run's events say how to complete it.
+    #[error("discard run {run}: its landing was interrupted and must be completed or undone first")]
+    LandingOpen {
+        /// The run, of which nothing was removed.
+        run: RunId,
+    },
     /// Nothing of the run was merged.
     #[error("propose run {run}: none of its work was merged")]
     NothingToPropose {

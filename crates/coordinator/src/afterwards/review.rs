@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::review::{BranchChanges, ReviewEntry};
+use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::run_state::MergedAttempt;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::GitError;
@@ -12,6 +12,15 @@ use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
 use crate::worktree::compare::{base_of, changed_file};
 use crate::worktree::run_branches::WorkSpan;
+
+/// All changes of a run's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultDiff {
+    /// The files.
+    pub files: Vec<ChangedFile>,
+    /// The changes as a unified diff.
+    pub text: String,
+}
 
 impl Archive {
     /// Lists every branch of a run: state, checks, size, risk, overlaps, cost.
@@ -27,8 +36,10 @@ impl Archive {
             let mut of_task = BranchChanges::default();
             for Part { from, to, .. } in self.parts(state, record)? {
                 let files = self.repo.store().diff(&from, &to)?.into_iter().map(changed_file).collect();
-                of_task.add(BranchChanges { files, loses_most: self.repo.store().loses_most(&from, &to)? });
+                let loses_most = self.repo.store().loses_most(&from, &to)?;
+                of_task.add(BranchChanges { files, loses_most, own: None });
             }
+            of_task.own = self.own_changes(state, record)?;
             changes.insert(record.task.id.clone(), of_task);
         }
         Ok(ReviewEntry::listing(&standing, &changes))
@@ -51,6 +62,17 @@ impl Archive {
             text.push_str(&self.repo.store().diff_text(&part.from, &part.to)?);
         }
         Ok(text)
+    }
+
+    /// Returns all changes that a run has merged: from its base to its result.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of these commits is gone.
+    pub fn result_diff(&self, state: &RunState) -> Result<ResultDiff, CoordinatorError> {
+        let (from, to) = (&state.base, &state.integration);
+        let files = self.repo.store().diff(from, to)?.into_iter().map(changed_file).collect();
+        Ok(ResultDiff { files, text: self.repo.store().diff_text(from, to)? })
     }
 
     /// Requires that a task's diff may show a line of a file: that the file has this line before or after the task's

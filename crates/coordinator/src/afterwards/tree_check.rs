@@ -30,7 +30,8 @@ pub(crate) struct RedTree {
 }
 
 impl Archive {
-    /// Runs the run's check on the exact tree of a commit. Returns `None` if it passes, or if there is no check.
+    /// Runs the run's check on the exact tree of a commit, and again if it fails, as often as the run does. Returns
+    /// `None` if it passes, or if there is no check.
     pub(crate) fn check(
         &self,
         state: &RunState,
@@ -38,13 +39,35 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(None) };
-        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
+        let tries = state.tries_of_check(command);
+        for number in 1..=tries {
+            match self.check_once((state, command), commit, cancel)? {
+                None if number == 1 => return Ok(None),
+                None => {
+                    (self.progress)(&format!("`{command}` is flaky: it has failed and passed on the same tree"));
+                    return Ok(None);
+                }
+                red if number == tries => return Ok(red),
+                Some(red) => (self.progress)(&format!("`{}` failed ({}); trying it again", red.command, red.exit)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_once(
+        &self,
+        (state, command): (&RunState, &str),
+        commit: &Oid,
+        cancel: &Cancel,
+    ) -> Result<Option<RedTree>, CoordinatorError> {
+        let sandbox = Arc::new(sandbox(&self.settings, Some(self.repo.workdir()))?);
+        let sandbox = setup::sandbox_of(&sandbox, &self.layout, state);
         let repo = self.repo.confined_in(sandbox.confinement());
         // The check would see other files than a filter produces.
         repo.require_plain_tree(commit)?;
         let tree = repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
-        let remembered = CheckedTree::new((&repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;
+        let remembered = CheckedTree::new((&repo, &self.layout), &sandbox, state, (&tree, command))?;
         let setup = ProjectSetup::of(state);
         let verifier = verifier::bring(&repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
@@ -68,7 +91,7 @@ impl Archive {
             let check = Check { command: ShellCommand::offline(text), worktree: &seen, timeout_ms };
             let result = run_check_blocking(&with_caches, &check, cancel)?;
             if !result.passed {
-                let is_setup = network == Network::Host;
+                let is_setup = network == Network::Proxy;
                 let result = if is_setup { setup::explained(result, &changed) } else { result };
                 return red(state, text, &result).map(Some);
             }

@@ -42,7 +42,7 @@ pub struct ChildSpec {
     pub context: Option<String>,
     /// The tools that it is to have, of those that its role and its parent have; `None` means all of them.
     pub tools: Option<Vec<String>>,
-    /// Its role; `None` means the run's default role.
+    /// Its role; `None` means the run's default role, and that the child may answer without changing a file.
     pub role: Option<String>,
     /// `provider/model`; `None` means the run's model.
     pub model: Option<String>,
@@ -257,6 +257,8 @@ fn task_of(spec: &ChildSpec) -> Task {
         work: Work::Agent(spec.role.clone()),
         verify: spec.verify.clone(),
         model: spec.model.clone(),
+        // Without a role, nobody has said that it must change files.
+        may_change_nothing: spec.role.is_none(),
         tokens: spec.tokens,
         turns: spec.turns,
         ..Task::default()

@@ -16,10 +16,12 @@ use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Ru
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
-use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
+use orchestrate_sandbox::{
+    Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, interpreters_of_project, memory_bytes,
+};
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
+use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool, ToolRegistry};
 
 use crate::afterwards::moved;
 use crate::api::project::commit_may_have;
@@ -28,9 +30,11 @@ use crate::dispatch::recovery;
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
+use crate::merge::partial_clone::complete;
 use crate::merge::setup;
 use crate::run::admitted::Admitted;
 use crate::run::approver::Approver;
+use crate::run::blocking::blocking;
 use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
 use crate::run::context::RunContext;
 use crate::run::host::Host;
@@ -39,6 +43,7 @@ use crate::run::logs;
 use crate::run::open_files::{proxy_connections, require_open_files};
 use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
+use crate::run::running_checks::RunningChecks;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::web::Web;
 use crate::run::worktree_folder;
@@ -51,7 +56,7 @@ use crate::texts::tool_files::FoundTools;
 
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
-const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 /// The default share of the machine's memory for one command: two such commands can exhaust the memory, in which case
 /// the kernel kills commands first, but a single one cannot.
 const SHARE_OF_MEMORY: u64 = 2;
@@ -60,7 +65,8 @@ const SHARE_OF_MEMORY: u64 = 2;
 pub struct Settings {
     /// The settings frozen in every run.
     pub run: RunSettings,
-    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`.
+    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`. A relative path counts from the current
+    /// folder of the process that opens the repository, as every other path here.
     pub state_dir: PathBuf,
     /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this program.
     pub helper: Option<PathBuf>,
@@ -90,9 +96,10 @@ pub struct Settings {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Plugins, which bring more of them.
     pub plugins: Vec<Plugin>,
-    /// Called when a call of a tool has been recorded as started, from a thread of its own.
+    /// Called when a call of a tool has been recorded as started, from a thread that calls both functions in the
+    /// journal's order.
     pub on_tool_start: Option<OnToolStart>,
-    /// Called when a call of a tool has been recorded as ended, from a thread of its own.
+    /// Called when a call of a tool has been recorded as ended, from the same thread.
     pub on_tool_complete: Option<OnToolComplete>,
     /// Called with what the user has to know although a run goes on.
     pub warn: fn(&str),
@@ -104,7 +111,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Creates settings with the defaults of every run and state below this folder.
+    /// Creates settings with the defaults of every run and state below this folder. They know nothing of the
+    /// environment: real models need [`Settings::from_env`].
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         Self {
             run: RunSettings::default(),
@@ -130,6 +138,26 @@ impl Settings {
             waiting: |_| (),
         }
     }
+
+    /// Makes its paths absolute, since git is started in other folders.
+    pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
+        let paths = [self.user_config_dir.as_mut(), self.audit_log.as_mut(), self.helper.as_mut()];
+        for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
+            if path.is_relative() {
+                *path = absolute(path).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what git says of them.
+fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let whole = std::path::absolute(path)?;
+    let found = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else { return Ok(whole) };
+    let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
+    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
 }
 
 /// How commands are confined.
@@ -183,6 +211,7 @@ impl Coordinator {
     /// a plugin of the program cannot be used, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
+        let settings = settings.anchored()?;
         require_own_state(&settings.state_dir)?;
         settings.audit_log.as_deref().map_or(Ok(()), logs::require_writable)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
@@ -190,7 +219,7 @@ impl Coordinator {
         // would seem not to work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
-        let sandbox = Arc::new(sandbox(&settings)?);
+        let sandbox = Arc::new(sandbox(&settings, Some(repo.workdir()))?);
         let repo = repo.confined_in(sandbox.confinement());
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
@@ -226,6 +255,11 @@ impl Coordinator {
     /// Returns how commands are confined.
     pub fn confinement(&self) -> Confinement {
         self.sandbox.confinement()
+    }
+
+    /// Returns what the tier of the sandbox forbids that the full one allows, and how to get that one.
+    pub fn sandbox_forbids(&self) -> Option<String> {
+        self.sandbox.forbids()
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {
@@ -291,15 +325,18 @@ impl Coordinator {
         let run = RunSettings { prices_date: Some(prices_date().to_owned()), ask_parks, ..run };
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
+        let (repo, base) = (self.repo.clone(), base_commit.clone());
+        blocking("fetch what the base lacks", move || Ok(complete(&repo, &base)?)).await?;
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.
         let tool_files = self.tools_at(&base_commit)?.files;
         let texts = self.texts(&base_commit, &tool_files)?;
+        require_alternatives(&run, &texts.tools)?;
         let tasks = with_verdicts(&texts.roles, &run.agent, tasks);
         let tools = texts.tools.names().clone();
         let user_folder = self.settings.user_config_dir.as_deref();
-        let never_replayed = never_replayed(&self.repo, &base_commit, user_folder, &tools)?;
+        let never_replayed = never_replayed(Some((&self.repo, &base_commit)), user_folder, &tools)?;
         let extensions = self.extensions.frozen().clone();
         let run = RunSettings { tools, tool_files, extensions, never_replayed, ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
@@ -436,6 +473,11 @@ impl Coordinator {
         Ok(commit_may_have(&self.repo, &self.base()?.0, path) || self.repo.worktrees().includes(Path::new(path))?)
     }
 
+    /// Reports whether the user's checkout has a file, committed or not.
+    pub(crate) fn checkout_has(&self, path: &str) -> bool {
+        self.repo.workdir().join(path.trim_start_matches("./")).is_file()
+    }
+
     fn identities(&self) -> Result<Identities, CoordinatorError> {
         self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)
     }
@@ -505,6 +547,7 @@ impl Coordinator {
                 set_up: tokio::sync::Mutex::default(),
                 warm: tokio::sync::Mutex::default(),
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
+                running: RunningChecks::redacting(self.redactor.clone()),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
                 shared: SharedValues::default(),
@@ -593,11 +636,11 @@ fn require_models(context: &RunContext, reopened: &[TaskId]) -> Result<(), Coord
 ///
 /// See [`Coordinator::open`].
 pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> {
-    sandbox(settings).map(drop)
+    sandbox(settings, None).map(drop)
 }
 
 /// Determines how processes can be confined.
-pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
+pub(crate) fn sandbox(settings: &Settings, workdir: Option<&Path>) -> Result<Sandbox, CoordinatorError> {
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
         None if helper_installed() => Helper::default(),
@@ -613,22 +656,40 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         }
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
-    let sandbox = sandbox.adding(additions_of(&settings.additions)).warning(settings.warn);
+    let sandbox = sandbox.adding(additions_of(&settings.additions, workdir)).warning(settings.warn);
     Ok(sandbox.within(Bounds {
         cpu: None,
-        memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),
+        memory_bytes: allowed.or_else(default_memory),
         disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),
         disk_files: Some(settings.run.worktree_files),
     }))
 }
 
-/// Converts the user's additions for the sandbox.
-pub(crate) fn additions_of(additions: &Additions) -> orchestrate_sandbox::Additions {
+/// Returns the memory that a command may use unless a setting says otherwise, in bytes; `None` if the machine's is not
+/// known.
+pub(crate) fn default_memory() -> Option<u64> {
+    Some(memory_bytes()? / SHARE_OF_MEMORY)
+}
+
+/// Converts the user's additions for the sandbox, and adds the interpreters that a project's environments use.
+pub(crate) fn additions_of(additions: &Additions, workdir: Option<&Path>) -> orchestrate_sandbox::Additions {
     let variables = additions.variables.iter();
+    let mut read_only = additions.read.clone();
+    read_only.extend(workdir.into_iter().flat_map(interpreters_of_project));
     orchestrate_sandbox::Additions {
-        read_only: additions.read.clone(),
+        read_only,
         env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
     }
+}
+
+/// Refuses an alternative that could never answer, since it would be ignored.
+fn require_alternatives(run: &RunSettings, tools: &ToolRegistry) -> Result<(), CoordinatorError> {
+    for (tool, other) in &run.tool_settings.alternatives {
+        if let Some(reason) = tools.alternative_fault(tool, other) {
+            return Err(CoordinatorError::Alternative { pair: format!("{tool}={other}"), reason });
+        }
+    }
+    Ok(())
 }
 
 /// Without merging, the dependencies of an open task never become part of the result.

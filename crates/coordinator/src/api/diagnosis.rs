@@ -1,6 +1,6 @@
 //! Tests what a run needs of this machine, each with the exact fix for a problem.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
@@ -11,15 +11,16 @@ use orchestrate_sandbox::{
 use orchestrate_tools::makes_maps;
 use serde::Serialize;
 
-use crate::api::coordinator::additions_of;
+use crate::api::coordinator::{Coordinator, additions_of};
+use crate::api::programs::may_find;
 use crate::api::project::Project;
-use crate::api::seen_programs::{ProgramSeen, seen_programs};
+use crate::api::seen_programs::{ProgramSeen, different_programs, seen_programs};
 use crate::api::web_search::SearchService;
 use crate::error::CoordinatorError;
 use crate::run::layout::require_own_state;
 use crate::run::open_files::OpenFiles;
 use crate::texts::repository_map::NoMap;
-use orchestrate_settings::{Loaded, SandboxDemand};
+use orchestrate_settings::{Loaded, SandboxDemand, Suggestion};
 
 /// The results of all tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -71,10 +72,11 @@ impl Diagnosis {
         let mut programs = Vec::new();
         if is_tried {
             checks.extend(sandbox(settings));
-            programs = of_commands(settings).await;
+            programs = of_commands(directory, state_dir, settings).await;
             checks.extend(programs_below_home().iter().flat_map(of_folder));
         }
         checks.extend(programs.iter().filter(|program| program.reason.is_some()).map(of_program));
+        checks.extend(of_project(directory, state_dir, settings));
         checks.extend(packages(&programs));
         checks.extend(maps(settings));
         checks.extend(models(settings).await);
@@ -112,7 +114,7 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
         check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
     ];
     let failed = |error| vec![format!("failed to {error}")];
-    let mut warnings = project.warnings().unwrap_or_else(failed);
+    let mut warnings = project.warnings(None).unwrap_or_else(failed);
     warnings.extend(project.without_effect(None, None).unwrap_or_else(failed));
     checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
     checks.push(identity(project.has_identity(variables)));
@@ -186,14 +188,15 @@ fn open_files(agents: usize) -> Check {
 fn sandbox(settings: &Loaded) -> Vec<Check> {
     let found = probe(&Helper::default());
     let strict = settings.switches.strict_sandbox;
-    let tier = |name, result: Result<(), String>, missing: CheckStatus| match result {
-        Ok(()) => check(name, CheckStatus::Ok, "starts"),
-        // The reason includes the fix.
+    // A reason includes the fix.
+    let tier = |name, result: Result<String, String>, missing: CheckStatus| match result {
+        Ok(starts) => check(name, CheckStatus::Ok, starts),
         Err(reason) => check(name, missing, reason),
     };
     let full_is_needed = strict || found.fallback.is_err();
-    let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
-    let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
+    let full = tier("sandbox full", found.full.clone().map(|()| "starts".to_owned()), level(full_is_needed));
+    let starts = found.fallback.map(|()| format!("starts; in it, {}", found.fallback_forbids));
+    let fallback = tier("sandbox fallback", starts, level(found.full.is_err() && !strict));
     let demanded = SandboxDemand::of(&settings.switches_given).map(|demand| demanded(&demand, found.full.is_ok()));
     let kernel = kernel_limits();
     let mut checks: Vec<Check> = [full, fallback].into_iter().chain(demanded).chain([groups(&kernel)]).collect();
@@ -242,18 +245,31 @@ fn demanded(demand: &SandboxDemand, full_starts: bool) -> Check {
 }
 
 /// Finds the user's programs in the sandbox of a run; none if no tier starts, which is reported already.
-async fn of_commands(settings: &Loaded) -> Vec<ProgramSeen> {
+async fn of_commands(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<ProgramSeen> {
     let strongest = match settings.switches.strict_sandbox {
         true => Sandbox::with(Confinement::Full, Helper::default()),
         false => Sandbox::strongest(Helper::default()),
     };
     let Ok(sandbox) = strongest else { return Vec::new() };
-    seen_programs(sandbox.adding(additions_of(&settings.additions)), settings).await
+    let project = Project::open(directory, state_dir).ok();
+    let workdir = project.as_ref().map(Project::workdir);
+    seen_programs(&sandbox.adding(additions_of(&settings.additions, workdir)), settings, workdir).await
 }
 
 /// Warns of a program that commands do not see as the user's shell does.
 fn of_program(program: &ProgramSeen) -> Check {
-    check("program", CheckStatus::Warning, program.found())
+    Check { fix: program.fix.clone(), ..check("program", CheckStatus::Warning, program.found()) }
+}
+
+/// Finds the programs of a run's project that its commands start otherwise than the user's shell, as lines with what to
+/// do about each.
+pub async fn program_warnings(coordinator: &Coordinator, settings: &Loaded) -> Vec<String> {
+    let different = different_programs(coordinator.sandbox(), settings, coordinator.repo().workdir()).await;
+    let line = |program: &ProgramSeen| {
+        let fix = program.fix.as_deref().map(|fix| format!("; fix: {fix}"));
+        format!("{}{}", program.found(), fix.unwrap_or_default())
+    };
+    different.iter().map(line).collect()
 }
 
 /// The maximum number of programs of one folder that are named.
@@ -278,6 +294,31 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
             listed(naming_home)
         );
         checks.push(check("programs", CheckStatus::Ok, found));
+    }
+    checks
+}
+
+/// Reports which package managers and build tools a project uses, and what of them a run would miss.
+fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Check> {
+    let Ok(project) = Project::open(directory, state_dir) else { return Vec::new() };
+    // What git ignores matters only for what comes along; a repository that cannot be read is reported already.
+    let ignored = project.ignored().unwrap_or_else(|_| BTreeSet::new());
+    let suggestion = Suggestion::read(project.workdir(), &ignored, &may_find);
+    let names: Vec<String> = suggestion.found.iter().map(|one| format!("{} ({})", one.name, one.by)).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let mut checks = vec![check("project", CheckStatus::Ok, names.join(", "))];
+    if let (None, Some(verify)) = (&settings.run.verify, &suggestion.verify) {
+        let found = "no check is set, so nothing verifies what is merged";
+        let fix = format!("set `verify`, for example to `{verify}`, which `init` finds in these files");
+        checks.push(check("project", CheckStatus::Warning, found).fix(fix));
+    }
+    let Ok(named) = project.include_patterns() else { return checks };
+    let is_named = |line: &String| named.iter().any(|known| known.trim_matches('/') == line.trim_matches('/'));
+    for line in suggestion.include.iter().filter(|line| settings.run.worktree_setup.is_none() && !is_named(line)) {
+        let found = format!("{line} lies in your checkout, but no worktree gets it");
+        checks.push(check("project", CheckStatus::Warning, found).fix(format!("add `{line}` to .worktreeinclude")));
     }
     checks
 }
@@ -370,11 +411,8 @@ mod tests {
     fn the_line_on_packages_names_the_tool_that_installs_one() {
         let seen = |name: &str| ProgramSeen {
             name: name.to_owned(),
-            outside: None,
-            outside_version: None,
             inside: Some(format!("/usr/bin/{name}").into()),
-            inside_version: None,
-            reason: None,
+            ..ProgramSeen::default()
         };
         let check = packages(&[seen("python3"), seen("node")]).unwrap();
         assert!(check.found.starts_with("an agent's commands cannot install packages with pip, npm, "), "{check:?}");

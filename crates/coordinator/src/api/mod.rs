@@ -3,6 +3,7 @@
 pub(crate) mod children;
 pub(crate) mod coordinator;
 pub(crate) mod diagnosis;
+pub(crate) mod from_environment;
 pub(crate) mod permissions;
 pub(crate) mod preflight;
 pub(crate) mod programs;
@@ -10,4 +11,5 @@ pub(crate) mod project;
 pub(crate) mod sample;
 pub(crate) mod seen_programs;
 pub(crate) mod surroundings;
+pub(crate) mod vendors;
 pub(crate) mod web_search;

@@ -8,7 +8,7 @@ use orchestrate_model::{Environment, ModelName, Models, Preferences};
 use orchestrate_plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_sandbox::Confinement;
 
-use crate::api::coordinator::{ConfinementChoice, Coordinator, Settings};
+use crate::api::coordinator::{ConfinementChoice, Coordinator, MIB, Settings, default_memory};
 use crate::api::programs;
 use crate::error::CoordinatorError;
 use crate::texts::models::{fallbacks, preferences};
@@ -21,8 +21,14 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
         true => ConfinementChoice::Exactly(Confinement::Unconfined),
         false => confinement_of(&loaded.switches),
     };
+    let mut run = loaded.run.clone();
+    if loaded.resolved.is_of_repository("command_memory_mib") {
+        // A repository cannot widen the share of the memory that applies without it.
+        let share = default_memory().map(|bytes| bytes / MIB);
+        run.command_memory_mib = run.command_memory_mib.map(|mib| share.map_or(mib, |share| mib.min(share)));
+    }
     Settings {
-        run: loaded.run.clone(),
+        run,
         environment: loaded.environment.clone(),
         base_url: loaded.run.base_url.clone(),
         confinement,
@@ -114,22 +120,30 @@ pub async fn missing_programs(
     }
     // The project's setup may create any file.
     if settings.worktree_setup.is_none() {
-        found.warnings.extend(missing_files(coordinator, &checks)?);
+        add_missing_files(&mut found, coordinator, &checks, settings)?;
     }
     Ok(found)
 }
 
-/// Finds the checks that start with a file which no worktree contains at first; these are only warnings, since a task
-/// may create it.
-fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Result<Vec<Finding>, CoordinatorError> {
-    let mut found = Vec::new();
+/// Finds the checks that start with a file which no worktree contains at first. Most are only warnings, since a task
+/// may create it; not so the run's own check, which is first made on the base.
+fn add_missing_files(
+    found: &mut MissingPrograms,
+    coordinator: &Coordinator,
+    checks: &[PlannedCommand<'_>],
+    settings: &RunSettings,
+) -> Result<(), CoordinatorError> {
     for check in checks {
         let FirstWord::File(path) = check.first else { continue };
-        if !coordinator.worktree_may_have(path)? {
-            found.push(check.missing(true));
+        if coordinator.worktree_may_have(path)? {
+            continue;
         }
+        let is_in_checkout = coordinator.checkout_has(path);
+        let is_of_base = settings.verify_base && settings.verify.as_deref() == Some(check.text);
+        let list = if is_in_checkout && is_of_base && check.is_vital { &mut found.errors } else { &mut found.warnings };
+        list.push(if is_in_checkout { check.only_in_checkout(path) } else { check.missing(true) });
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Returns the price of the model of a task's agent, as far as it is known without asking any server.

@@ -2,7 +2,7 @@
 //!
 //! Nothing here starts a process except git, takes a lease or records an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::policy::Policy;
@@ -19,7 +19,7 @@ use crate::afterwards::moved;
 use crate::afterwards::moved::Moved;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
-use crate::merge::setup_files::setup_files;
+use crate::merge::partial_clone::complete;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
@@ -38,6 +38,8 @@ pub struct Project {
     layout: Layout,
     /// The user's state folder, with the consents.
     state_dir: PathBuf,
+    /// Called before what a partial clone lacks is fetched; with `None` nothing is.
+    tell_fetch: Option<fn(usize)>,
 }
 
 /// What a worktree occupies on its disk.
@@ -62,7 +64,14 @@ impl Project {
         let repo = Repo::open(directory, state_dir)?;
         let layout = Layout::new(state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
-        Ok(Self { repo, layout, state_dir: state_dir.to_owned() })
+        Ok(Self { repo, layout, state_dir: state_dir.to_owned(), tell_fetch: None })
+    }
+
+    /// Fetches what a commit lacks that a run would start from, when it is first asked for, if this is a partial clone;
+    /// `tell` is called before, with the number of files that are known to be missing.
+    #[must_use]
+    pub fn fetching(self, tell: fn(usize)) -> Self {
+        Self { tell_fetch: Some(tell), ..self }
     }
 
     /// Returns what keeps the secrets of these variables and of the repository's configuration out of texts.
@@ -76,6 +85,8 @@ impl Project {
     ///
     /// Fails with the problem and its fix.
     pub fn require_ready(&self) -> Result<(), CoordinatorError> {
+        // The commit that is checked out is examined, so it has to be there.
+        self.base(None)?;
         Ok(self.repo.require_ready()?)
     }
 
@@ -140,16 +151,6 @@ impl Project {
         self.base(base)
     }
 
-    /// Returns the files that a setup reads or runs, as far as known, in the commit that a run from this revision
-    /// starts from, each with the id of its content; `None` means HEAD.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no such revision, or if it cannot be read.
-    pub fn setup_files(&self, base: Option<&str>, command: &str) -> Result<BTreeMap<PathBuf, Oid>, CoordinatorError> {
-        Ok(setup_files(&self.repo, &self.base(base)?, command)?)
-    }
-
     /// Returns the lines with which `.worktreeinclude` names the user's files that each worktree gets.
     ///
     /// # Errors
@@ -157,6 +158,17 @@ impl Project {
     /// Fails if the file exists and cannot be read.
     pub fn include_patterns(&self) -> Result<Vec<String>, CoordinatorError> {
         Ok(self.repo.worktrees().include_patterns()?)
+    }
+
+    /// Lists the files of the checkout that git ignores, and the folders of which it ignores everything; names that are
+    /// not UTF-8 are left out.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git cannot list them.
+    pub fn ignored(&self) -> Result<BTreeSet<String>, CoordinatorError> {
+        let ignored = self.repo.worktrees().ignored()?;
+        Ok(ignored.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect())
     }
 
     /// Reports whether the branch of a run's result exists; it is removed some time after it has landed.
@@ -199,10 +211,18 @@ impl Project {
     }
 
     fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
-        match base {
-            Some(rev) => Ok(self.repo.resolve(rev)?),
-            None => Ok(self.repo.head()?.commit),
+        let commit = match base {
+            Some(rev) => self.repo.resolve(rev)?,
+            None => self.repo.head()?.commit,
+        };
+        if let Some(tell) = self.tell_fetch {
+            let lacking = self.repo.lacking(&commit)?.len();
+            if lacking > 0 {
+                tell(lacking);
+                complete(&self.repo, &commit)?;
+            }
         }
+        Ok(commit)
     }
 
     /// Reports whether a revision names a commit.
@@ -216,13 +236,15 @@ impl Project {
         self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
     }
 
-    /// Returns warnings that do not prevent a run.
+    /// Returns warnings that do not prevent a run from this revision; `None` means HEAD, and so does one that there is
+    /// not.
     ///
     /// # Errors
     ///
     /// Fails if the repository cannot be read.
-    pub fn warnings(&self) -> Result<Vec<String>, CoordinatorError> {
-        Ok(self.repo.warnings()?.iter().map(ToString::to_string).collect())
+    pub fn warnings(&self, base: Option<&str>) -> Result<Vec<String>, CoordinatorError> {
+        let base = base.filter(|base| self.has_revision(base));
+        Ok(self.repo.warnings_for(&self.base(base)?)?.iter().map(ToString::to_string).collect())
     }
 
     /// Lists the files, of the project and of the user's folder, that a run from this revision ignores although they

@@ -1,9 +1,10 @@
 //! Which of the user's programs a confined command starts, and in which version.
 //!
 //! A program is asked for its version inside, and also outside if commands start the same file or it is in a folder
-//! that only the user can write. Both are asked from a folder of the system, where no project chooses a version.
+//! that only the user can write. Both are asked from a folder of the system, where no project chooses a version. In the
+//! project's own folder, programs are asked in the sandbox alone, because a file there may name what is started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use orchestrate_sandbox::{
     Cancel, Confinement, Helper, HostView, Job, Limits, Network, Sandbox, SeenProgram, View, seen_program,
     trusted_program,
 };
-use orchestrate_settings::Loaded;
+use orchestrate_settings::{Loaded, Pin, Suggestion};
 use serde::Serialize;
 
 /// The programs of the toolchains whose versions matter to a check, besides the one that `verify` names.
@@ -22,19 +23,21 @@ const PROGRAMS: [&str; 12] =
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A folder of the system, in which no project chooses a version.
 const FOLDER: &str = "/usr";
-/// Prints the first line that each program prints about its version, after its position and a tab.
+/// Prints what each program says of its version, after its position and whether it failed.
 const ASK: &str = r#"at=0
 for program do
   case "$program" in */go) option=version ;; *) option=--version ;; esac
-  said=$("$program" $option 2>/dev/null </dev/null) || said=
-  printf '%s\t%s\n' "$at" "$(printf '%s' "$said" | head -n 1)"
+  failed=
+  said=$("$program" $option 2>/dev/null </dev/null) || failed=failed
+  if [ -n "$failed" ] && [ -z "$said" ]; then said=$("$program" $option 2>&1 >/dev/null </dev/null); fi
+  printf '%s\t%s\t%s\n' "$at" "$failed" "$(printf '%s' "$said" | grep -v '^[[:space:]]*$' | head -n 1)"
   at=$((at + 1))
 done"#;
 
 /// A program of the user's, and what a confined command sees of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ProgramSeen {
-    /// Its name.
+    /// Its name, or its path in the project.
     pub name: String,
     /// The file that the user's shell starts.
     pub outside: Option<PathBuf>,
@@ -44,27 +47,107 @@ pub struct ProgramSeen {
     pub inside: Option<PathBuf>,
     /// The version that it reports there.
     pub inside_version: Option<String>,
+    /// The version that a confined command starts in the project's folder, if it was asked there.
+    pub project_version: Option<String>,
     /// Why a command does not start the user's program, or not in the same version.
     pub reason: Option<String>,
+    /// What the user can do about that.
+    pub fix: Option<String>,
 }
 
-/// Finds the programs of the user's toolchains, outside and in a sandbox.
-pub(crate) async fn seen_programs(sandbox: Sandbox, settings: &Loaded) -> Vec<ProgramSeen> {
-    let verify = settings.run.verify.as_deref().and_then(|command| command.split_whitespace().next());
-    let verify =
-        verify.filter(|word| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter)));
-    let mut names = PROGRAMS.to_vec();
-    names.extend(verify.filter(|name| !PROGRAMS.contains(name)));
-    let seen = names.into_iter().map(|name| (name, seen_program(name, sandbox.added_paths())));
-    let seen: Vec<(&str, SeenProgram)> = seen.filter(|(_, seen)| seen.outside.is_some()).collect();
-    let inside = seen.iter().filter_map(|(_, seen)| seen.inside.clone());
-    let inside = versions(sandbox, inside.collect()).await;
+/// What a program says of its version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Said {
+    has_failed: bool,
+    line: String,
+}
+
+impl Said {
+    fn version(&self) -> Option<String> {
+        (!self.has_failed && !self.line.is_empty()).then(|| self.line.clone())
+    }
+
+    /// Reports whether it names exactly this version.
+    fn names(&self, version: &str) -> bool {
+        self.line.split_whitespace().any(|word| word.trim_start_matches('v') == version)
+    }
+}
+
+/// Finds the programs of the user's toolchains, outside, in a sandbox, and there in the folder of a project.
+pub(crate) async fn seen_programs(sandbox: &Sandbox, settings: &Loaded, project: Option<&Path>) -> Vec<ProgramSeen> {
+    let mut names: Vec<String> = PROGRAMS.map(str::to_owned).to_vec();
+    names.extend(of_project(settings, project).into_iter().filter(|name| !PROGRAMS.contains(&name.as_str())));
+    let seen = found(sandbox, &names);
+    let inside: Vec<PathBuf> = seen.iter().filter_map(|(_, seen)| seen.inside.clone()).collect();
+    let here = versions(sandbox, inside.clone(), Path::new(FOLDER)).await;
     let outside = seen.iter().filter(|(name, seen)| may_ask(name, seen)).filter_map(|(_, seen)| seen.outside.clone());
     let outside = match Sandbox::with(Confinement::Unconfined, Helper::default()) {
-        Ok(unconfined) => versions(unconfined, outside.collect()).await,
+        Ok(unconfined) => versions(&unconfined, outside.collect(), Path::new(FOLDER)).await,
         Err(_) => BTreeMap::new(),
     };
-    seen.into_iter().map(|(name, seen)| compared(name, seen, &outside, &inside)).collect()
+    let mut programs: Vec<ProgramSeen> =
+        seen.into_iter().map(|(name, seen)| compared(&name, seen, &outside, &here)).collect();
+    if let Some(project) = project {
+        ask_in_project(sandbox, project, &mut programs, &Pin::read(project), true).await;
+    }
+    programs
+}
+
+/// Finds those programs of a project that a command of a run starts otherwise than the user's shell. A program is only
+/// started if a file of the project chooses its version, since it costs a run time.
+pub(crate) async fn different_programs(sandbox: &Sandbox, settings: &Loaded, project: &Path) -> Vec<ProgramSeen> {
+    let pins = Pin::read(project);
+    let seen = found(sandbox, &of_project(settings, Some(project)));
+    let none = BTreeMap::new();
+    let mut programs: Vec<ProgramSeen> =
+        seen.into_iter().map(|(name, seen)| compared(&name, seen, &none, &none)).collect();
+    ask_in_project(sandbox, project, &mut programs, &pins, false).await;
+    programs.retain(|program| program.reason.is_some());
+    programs
+}
+
+/// Returns the names of the programs that a project needs: what its check starts with, its managers, and what its
+/// files choose a version of.
+fn of_project(settings: &Loaded, project: Option<&Path>) -> Vec<String> {
+    let verify = settings.run.verify.as_deref().and_then(|command| command.split_whitespace().next());
+    let is_name = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    let mut names: Vec<String> = verify.filter(is_name).map(str::to_owned).into_iter().collect();
+    if let Some(project) = project {
+        let suggestion = Suggestion::read(project, &BTreeSet::new(), &|_| false);
+        names.extend(suggestion.found.iter().map(|found| found.manager.to_owned()));
+        names.extend(Pin::read(project).into_iter().map(|pin| pin.program).filter(|name| !name.contains('/')));
+    }
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    names
+}
+
+fn found(sandbox: &Sandbox, names: &[String]) -> Vec<(String, SeenProgram)> {
+    let seen = names.iter().map(|name| (name.clone(), seen_program(name, sandbox.added_paths())));
+    seen.filter(|(_, seen)| seen.outside.is_some()).collect()
+}
+
+/// Asks the programs for their versions in the project's folder, all of them or those that its files choose, and adds
+/// the interpreters of its environments.
+async fn ask_in_project(sandbox: &Sandbox, project: &Path, programs: &mut Vec<ProgramSeen>, pins: &[Pin], all: bool) {
+    let pin_of = |name: &str| pins.iter().find(|pin| pin.program == name);
+    for pin in pins.iter().filter(|pin| pin.program.contains('/')) {
+        let path = project.join(&pin.program);
+        let seen = Some(path).filter(|path| path.exists());
+        programs.push(ProgramSeen { name: pin.program.clone(), inside: seen, ..ProgramSeen::default() });
+    }
+    let is_asked = |program: &&mut ProgramSeen| all || pin_of(&program.name).is_some();
+    let asked: Vec<PathBuf> =
+        programs.iter_mut().filter(is_asked).filter_map(|program| program.inside.clone()).collect();
+    if asked.is_empty() {
+        return;
+    }
+    let said = versions(sandbox, asked, project).await;
+    for program in programs.iter_mut().filter(is_asked) {
+        if let Some(said) = program.inside.as_ref().and_then(|path| said.get(path)) {
+            program.hear(said, pin_of(&program.name));
+        }
+    }
 }
 
 /// Reports whether a program may be started unconfined: it is the one that a command starts too, which excludes
@@ -79,30 +162,43 @@ fn may_ask(name: &str, seen: &SeenProgram) -> bool {
 fn compared(
     name: &str,
     seen: SeenProgram,
-    outside: &BTreeMap<PathBuf, String>,
-    inside: &BTreeMap<PathBuf, String>,
+    outside: &BTreeMap<PathBuf, Said>,
+    inside: &BTreeMap<PathBuf, Said>,
 ) -> ProgramSeen {
-    let SeenProgram { outside: path_outside, inside: path_inside, mut reason } = seen;
-    let outside_version = path_outside.as_ref().and_then(|path| outside.get(path)).cloned();
-    let inside_version = path_inside.as_ref().and_then(|path| inside.get(path)).cloned();
+    let SeenProgram { outside: path_outside, inside: path_inside, mut reason, mut fix } = seen;
+    let version = |path: &Option<PathBuf>, said: &BTreeMap<PathBuf, Said>| said.get(path.as_ref()?)?.version();
+    let outside_version = version(&path_outside, outside);
+    let inside_version = version(&path_inside, inside);
     if reason.is_none() && outside_version.is_some() && outside_version != inside_version {
         reason = Some(match &inside_version {
             Some(_) => "it chooses another version there".to_owned(),
             None => "it does not start there".to_owned(),
         });
+        fix = Some(format!(
+            "add to `sandbox.read` in your own configuration the folders that `{name}` reads, and to `sandbox.env` the \
+             variables"
+        ));
     }
-    let name = name.to_owned();
-    ProgramSeen { name, outside: path_outside, outside_version, inside: path_inside, inside_version, reason }
+    ProgramSeen {
+        name: name.to_owned(),
+        outside: path_outside,
+        outside_version,
+        inside: path_inside,
+        inside_version,
+        project_version: None,
+        reason,
+        fix,
+    }
 }
 
-/// Returns the version that each program reports. Programs that report none are absent.
-async fn versions(sandbox: Sandbox, programs: Vec<PathBuf>) -> BTreeMap<PathBuf, String> {
+/// Returns what each program says, started in a folder.
+async fn versions(sandbox: &Sandbox, programs: Vec<PathBuf>, folder: &Path) -> BTreeMap<PathBuf, Said> {
     let script = ["-c", ASK, "sh"].map(OsString::from).into_iter();
     let job = Job {
-        view: View::Host(HostView { read_only: vec![FOLDER.into()], ..HostView::default() }),
+        view: View::Host(HostView { read_only: vec![folder.to_owned()], ..HostView::default() }),
         program: "/bin/sh".into(),
         args: script.chain(programs.iter().map(OsString::from)).collect(),
-        cwd: Path::new(FOLDER).to_owned(),
+        cwd: folder.to_owned(),
         stdin: Vec::new(),
         // A launcher of package managers would fetch the one that it is asked about.
         env: BTreeMap::from([("COREPACK_ENABLE_NETWORK".into(), "0".into())]),
@@ -111,16 +207,33 @@ async fn versions(sandbox: Sandbox, programs: Vec<PathBuf>) -> BTreeMap<PathBuf,
     };
     // Without an answer, the paths alone are compared.
     let Ok(finished) = sandbox.run_async(job, Cancel::new()).await else { return BTreeMap::new() };
-    let said = finished.stdout.text();
-    let version = |line: &str| {
-        let (at, version) = line.split_once('\t')?;
-        let program = programs.get(at.parse::<usize>().ok()?)?;
-        (!version.is_empty()).then(|| (program.clone(), version.to_owned()))
+    let text = finished.stdout.text();
+    let said = |line: &str| {
+        let mut parts = line.splitn(3, '\t');
+        let program = programs.get(parts.next()?.parse::<usize>().ok()?)?;
+        let (failed, line) = (parts.next()?, parts.next()?);
+        Some((program.clone(), Said { has_failed: !failed.is_empty(), line: line.trim().to_owned() }))
     };
-    said.lines().filter_map(version).collect()
+    text.lines().filter_map(said).collect()
 }
 
 impl ProgramSeen {
+    /// Takes note of what it says in the project, where a file may choose another version.
+    fn hear(&mut self, said: &Said, pin: Option<&Pin>) {
+        self.project_version = said.version();
+        if self.reason.is_some() {
+            return;
+        }
+        let pinned = pin.and_then(|pin| Some((pin, pin.version.as_deref()?)));
+        if said.has_failed && (pin.is_some() || self.inside_version.is_some()) {
+            self.reason = Some(format!("it does not start in this project: {}", said.line));
+            self.fix = Some(fix_for(&self.name, pin));
+        } else if let Some((pin, version)) = pinned.filter(|(_, version)| !said.names(version)) {
+            self.reason = Some(format!("{} pins {version}, but {} starts in this project", pin.by, said.line));
+            self.fix = Some(fix_for(&self.name, Some(pin)));
+        }
+    }
+
     /// Renders what a confined command sees, with the difference to the user's shell.
     pub fn found(&self) -> String {
         let at = |path: &Option<PathBuf>, version: &Option<String>| match (path, version) {
@@ -128,14 +241,33 @@ impl ProgramSeen {
             (Some(path), None) => path.display().to_string(),
             (None, _) => "not found".to_owned(),
         };
-        let inside = at(&self.inside, &self.inside_version);
-        match &self.reason {
-            None => format!("{}: {inside}", self.name),
-            Some(reason) => {
+        let own = self.project_version.as_ref().or(self.inside_version.as_ref());
+        let inside = at(&self.inside, &own.cloned());
+        match (&self.reason, &self.outside) {
+            (None, _) => format!("{}: {inside}", self.name),
+            (Some(reason), None) => format!("{}: commands see {inside}: {reason}", self.name),
+            (Some(reason), Some(_)) => {
                 let outside = at(&self.outside, &self.outside_version);
                 format!("{}: commands see {inside}, your shell {outside}: {reason}", self.name)
             }
         }
+    }
+}
+
+/// Returns what to do about a program that starts in another version than a file of the project chooses, or not at all.
+fn fix_for(name: &str, pin: Option<&Pin>) -> String {
+    match pin.map(|pin| pin.by) {
+        Some("package.json") => {
+            "type `corepack install` in your checkout: commands then find the pinned version without \
+                                 a network"
+                .to_owned()
+        }
+        Some(by) if by.ends_with("pyvenv.cfg") => {
+            format!("create the environment of {by} again, with a Python that is installed in a folder of its own")
+        }
+        Some(by) if by.starts_with("rust-toolchain") => "type `rustup toolchain install` in your checkout".to_owned(),
+        Some(by) => format!("install the version that {by} names with your version manager"),
+        None => format!("type `{name} --version` in your checkout to see what it needs, and install that"),
     }
 }
 
@@ -149,9 +281,11 @@ mod tests {
             outside: Some("/home/u/bin/node".into()),
             inside: Some(if reason.is_some() { "/usr/bin/node" } else { "/home/u/bin/node" }.into()),
             reason: reason.map(str::to_owned),
+            fix: None,
         };
-        let of = |path: &str, version: Option<&str>| -> BTreeMap<PathBuf, String> {
-            version.map(|version| (path.into(), version.to_owned())).into_iter().collect()
+        let of = |path: &str, version: Option<&str>| -> BTreeMap<PathBuf, Said> {
+            let said = |version: &str| Said { has_failed: false, line: version.to_owned() };
+            version.map(|version| (path.into(), said(version))).into_iter().collect()
         };
         let own = "/home/u/bin/node";
         let table = [
@@ -181,6 +315,59 @@ mod tests {
             let path = if reason.is_some() { "/usr/bin/node" } else { own };
             let found = compared("node", seen(reason), &of(own, outside), &of(path, inside));
             assert_eq!(found.found(), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_project_chooses_is_compared_with_what_starts() {
+        let pin = |by, version: Option<&str>| {
+            Some(Pin { program: "pnpm".to_owned(), by, version: version.map(str::to_owned) })
+        };
+        let said = |has_failed, line: &str| Said { has_failed, line: line.to_owned() };
+        let table = [
+            (pin("package.json", Some("9.1.0")), said(false, "9.1.0"), None),
+            (pin("package.json", Some("20.1.0")), said(false, "v20.1.0"), None),
+            (
+                pin("package.json", Some("9.1.0")),
+                said(false, "10.20.0"),
+                Some(("package.json pins 9.1.0, but 10.20.0 starts in this project", "type `corepack install`")),
+            ),
+            (
+                pin(".python-version", None),
+                said(true, "pyenv: version `3.13' is not installed"),
+                Some((
+                    "it does not start in this project: pyenv: version `3.13' is not installed",
+                    "install the version that .python-version names",
+                )),
+            ),
+            (
+                pin(".venv/pyvenv.cfg", Some("3.11.7")),
+                said(false, "Python 3.11.2"),
+                Some((".venv/pyvenv.cfg pins 3.11.7, but Python 3.11.2 starts", "create the environment")),
+            ),
+            (None, said(false, "10.20.0"), None),
+            (
+                None,
+                said(true, "it needs a license"),
+                Some(("it does not start in this project", "type `pnpm --version`")),
+            ),
+        ];
+        for (pin, said, expected) in table {
+            let mut program = ProgramSeen {
+                name: "pnpm".to_owned(),
+                inside: Some("/bin/pnpm".into()),
+                inside_version: Some("10.20.0".to_owned()),
+                ..ProgramSeen::default()
+            };
+            program.hear(&said, pin.as_ref());
+            let (reason, fix) = (program.reason.as_deref(), program.fix.as_deref());
+            match expected {
+                None => assert_eq!((reason, fix), (None, None), "{said:?}"),
+                Some((reason_begins, fix_begins)) => {
+                    assert!(reason.unwrap().starts_with(reason_begins), "{reason:?}");
+                    assert!(fix.unwrap().starts_with(fix_begins), "{fix:?}");
+                }
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::run_state::Expiry;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
+use orchestrate_sandbox::Confinement;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -26,6 +27,7 @@ use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
+use crate::run::running_checks::RunningChecks;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
 use crate::worker::{spawn, task_end};
@@ -34,7 +36,9 @@ use crate::worktree::release;
 /// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
     handle: RunHandle,
+    confinement: Confinement,
     retries: Retries,
+    running: RunningChecks,
     shutdown: Shutdown,
     closing: watch::Sender<bool>,
     ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
@@ -67,8 +71,9 @@ impl Run {
         let requests = context.journal.requests()?;
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
+        let running = context.host.running.clone();
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
-        let warn = context.warn;
+        let (warn, confinement) = (context.warn, context.host.sandbox.confinement());
         let markers = context.host.layout.markers(&context.run);
         let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
         let logs = logs.follow(handle.state.clone());
@@ -94,7 +99,7 @@ impl Run {
             subscribers.finish().await;
             served
         });
-        Ok(Self { handle, retries, shutdown, closing, ended })
+        Ok(Self { handle, confinement, retries, running, shutdown, closing, ended })
     }
 
     /// Returns the run's id.
@@ -110,6 +115,11 @@ impl Run {
     /// Returns a receiver of all retried requests from now on.
     pub fn retries(&self) -> broadcast::Receiver<Retry> {
         self.retries.follow()
+    }
+
+    /// Returns what lists the checks, setups and commands of the plan that run at a moment.
+    pub fn running_checks(&self) -> RunningChecks {
+        self.running.clone()
     }
 
     /// Returns the store with the run's events and blobs.
@@ -149,7 +159,10 @@ impl Run {
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
         let state = Arc::clone(&self.handle.state.borrow());
-        let refused = if state.status == RunStatus::Failed { base::refusal(&state, &self.handle.store)? } else { None };
+        let refused = match state.status {
+            RunStatus::Failed => base::refusal(&state, &self.handle.store, self.confinement)?,
+            _ => None,
+        };
         refused.map_or_else(|| Ok(Standing { state, is_live: false }.report()), Err)
     }
 }

@@ -4,9 +4,9 @@
 //! recorded with the resulting events, so a request is carried out exactly once, even if the coordinator dies in
 //! between.
 
-use orchestrate_core::RunState;
-use orchestrate_core::event::{Event, ReturnCause};
-use orchestrate_core::request::{Allowance, Decision, Request, RequestRefused, Return};
+use orchestrate_core::event::{AdoptedWork, Event, ReturnCause};
+use orchestrate_core::request::{Adoption, Allowance, Decision, Part, Request, RequestRefused, Return};
+use orchestrate_core::{Oid, RunState, TaskRecord};
 use orchestrate_journal::{Batch, Blob, Received, Reply};
 
 use crate::error::CoordinatorError;
@@ -77,10 +77,31 @@ fn decide(state: &RunState, request: &Request, prompts: &Prompts) -> Result<(Bat
     let batch = match accepted.decision {
         Decision::Record(facts) => Batch::from(facts),
         Decision::Return(again) => returned(&again, prompts),
+        Decision::Adopt(adoption) => adopted(adoption, state, prompts),
         // The dispatcher raised the level already; here the request is only acknowledged.
         Decision::Stop => Batch::default(),
     };
     Ok((batch, accepted.answer))
+}
+
+/// Returns the event of a person's commit that becomes a task's work, with the message to the agent about the rest.
+fn adopted(adoption: Adoption, state: &RunState, prompts: &Prompts) -> Batch {
+    let Adoption { task, commit, tree, part, .. } = adoption;
+    let approved = part.is_some();
+    let rest = part.filter(|part| !part.left.is_empty());
+    let rest = rest.map(|Part { taken, left, message }| {
+        let (taken, left, message) = (taken.join("\n"), left.join("\n"), message.unwrap_or_default());
+        let given = [("taken", taken.as_str()), ("left", left.as_str()), ("message", message.as_str())];
+        let before = state.task(&task).and_then(TaskRecord::commit).map_or("HEAD", Oid::as_str);
+        Blob::new(prompts.render_around("rest", &[("commit", before)], &given).into_bytes())
+    });
+    let rest_id = rest.as_ref().map(|blob| blob.id().clone());
+    let adopted = Event::WorkAdopted(AdoptedWork { task, commit, tree, approved, rest: rest_id });
+    let batch = Batch::from(adopted);
+    match rest {
+        Some(blob) => batch.with_blob(blob),
+        None => batch,
+    }
 }
 
 /// Returns the events that return tasks, with the message to their agents.

@@ -9,7 +9,9 @@ use orchestrate_core::child::KeptWork;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::message::{Envelope, Outgoing};
 use orchestrate_core::model_search::SearchRequested;
-use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, Receipt, SpawnRefused, StopRefused};
+use orchestrate_core::run_state::{
+    AfterRedCheck, ApprovalDecision, AskedWait, MessageRefused, Receipt, SpawnRefused, StopRefused,
+};
 use orchestrate_core::taint::TaintGuard;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, RequestHash,
@@ -108,6 +110,9 @@ requests! {
 
     /// Reads what these agents hand back, unless one does not exist.
     ReadHandBacks { agents: Vec<AgentId> } -> Result<HandBacks, WaitRefused>;
+
+    /// Decides what follows from the task's own check that has failed.
+    JudgeRedCheck {} -> AfterRedCheck;
 
     /// Returns the text of the plan that an answer proposes, or its errors, one a line, if it cannot be run.
     JudgePlan { answer: String } -> Result<String, String>;

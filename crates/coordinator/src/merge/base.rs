@@ -1,8 +1,10 @@
 //! Checks the base of a run before any agent starts: work on a base whose check fails would be wasted.
 
+use orchestrate_core::check_hint::{SOCKET_REFUSED, shows_refused_socket};
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
 use orchestrate_journal::{Batch, Store};
+use orchestrate_sandbox::Confinement;
 
 use crate::error::{BaseFailure, CoordinatorError};
 use crate::merge::exact_tree;
@@ -48,7 +50,11 @@ fn if_due(state: &RunState, known: Event) -> Batch {
 }
 
 /// Returns the error of a run whose base does not pass its check, or `None` for any other run.
-pub(crate) fn refusal(state: &RunState, store: &Store) -> Result<Option<CoordinatorError>, CoordinatorError> {
+pub(crate) fn refusal(
+    state: &RunState,
+    store: &Store,
+    confinement: Confinement,
+) -> Result<Option<CoordinatorError>, CoordinatorError> {
     let Some(red) = state.red_base() else { return Ok(None) };
     let output = match &red.output {
         Some(output) => String::from_utf8_lossy(&store.blob(output)?).into_owned(),
@@ -60,9 +66,15 @@ pub(crate) fn refusal(state: &RunState, store: &Store) -> Result<Option<Coordina
         command: red.command.clone(),
         exit: red.exit.clone(),
         lines: failing_lines(&output),
-        fix: check_hint(&output),
+        fix: check_hint(&output).or_else(|| of_tier(&output, confinement)),
     };
     Ok(Some(CoordinatorError::RedBase(Box::new(failure))))
+}
+
+/// Returns the hint for a base that failed only because of the tier of the sandbox.
+fn of_tier(output: &str, confinement: Confinement) -> Option<&'static str> {
+    let is_of_tier = confinement == Confinement::Fallback && shows_refused_socket(output);
+    is_of_tier.then_some(SOCKET_REFUSED)
 }
 
 /// Returns the first digits of a commit's id, enough to type.

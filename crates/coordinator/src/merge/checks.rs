@@ -1,21 +1,32 @@
 //! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
 //! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a setup that the user
-//! has allowed to use it.
+//! has allowed to use it ([`super::setup_network`]).
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId};
+use orchestrate_core::setup_hosts::SetupHosts;
+use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program};
 use orchestrate_git::Seen;
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, Usage};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, SandboxError, Usage};
+use orchestrate_web::WebClient;
 
 use crate::error::CoordinatorError;
+use crate::merge::setup_network::run_led;
+use crate::run::running_checks::RunningChecks;
 use crate::run::shutdown::Shutdown;
 
 /// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
 const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// The exit code of a shell that does not find a program (POSIX, Shell Command Language, 2.8.2).
+const NOT_FOUND: i32 = 127;
+/// The folders in which package managers put a project's programs, each with its top folder.
+const PROGRAM_FOLDERS: [(&str, &str); 4] =
+    [("node_modules", "node_modules/.bin"), (".venv", ".venv/bin"), ("venv", "venv/bin"), ("vendor", "vendor/bin")];
 
 /// The result of a command.
 #[derive(Clone, Debug)]
@@ -72,16 +83,52 @@ impl Verification {
     }
 }
 
-/// Runs a command in the sandbox; interrupted when the level reaches `Stop`.
+/// Runs a command in the sandbox, as one of those that run now; interrupted when the level reaches `Stop`.
 pub(crate) async fn run_check(
     sandbox: &Sandbox,
+    running: &RunningChecks,
     check: Check<'_>,
     shutdown: &Shutdown,
 ) -> Result<CheckResult, CoordinatorError> {
     let cancel = Cancel::new();
     let timeout_ms = check.timeout_ms;
+    let shown = running.add(check.command.text);
+    let sandbox = sandbox.clone().showing(shown.output.clone());
     let finished = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone())).await?;
     Ok(CheckResult::of(&finished, timeout_ms))
+}
+
+/// Runs a setup with the network in the sandbox; interrupted when the level reaches `Stop`.
+pub(crate) async fn run_setup(
+    sandbox: &Sandbox,
+    web: &WebClient,
+    hosts: SetupHosts,
+    check: Check<'_>,
+    shutdown: &Shutdown,
+) -> Result<CheckResult, CoordinatorError> {
+    let cancel = Cancel::new();
+    let running = run_led(sandbox, web, hosts, check.job(), &cancel);
+    let (finished, notes) = shutdown.guard(&cancel, running).await?;
+    Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
+}
+
+/// Does the same on this thread alone.
+pub(crate) fn run_setup_blocking(
+    sandbox: &Sandbox,
+    hosts: SetupHosts,
+    check: &Check<'_>,
+    cancel: &Cancel,
+) -> Result<CheckResult, CoordinatorError> {
+    let (job, web) = (check.job(), WebClient::default());
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| SandboxError::Setup { detail: format!("start a runtime: {error}") })?;
+        runtime.block_on(run_led(sandbox, &web, hosts, job, cancel))
+    };
+    // On a thread of its own, since this one may be of a runtime.
+    let ended = std::thread::scope(|scope| scope.spawn(run).join());
+    let (finished, notes) = ended.map_err(|_| CoordinatorError::Panicked { what: "the setup" })??;
+    Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
 }
 
 /// Runs a command in the sandbox, blocking the thread.
@@ -101,7 +148,7 @@ impl<'a> ShellCommand<'a> {
 
     /// Returns the command that prepares a worktree, if there is one.
     pub(crate) fn setup(settings: &'a RunSettings) -> Option<Self> {
-        let network = if settings.setup_network { Network::Host } else { Network::None };
+        let network = if settings.setup_network { Network::Proxy } else { Network::None };
         settings.worktree_setup.as_deref().map(|text| Self { text, network })
     }
 }
@@ -115,7 +162,8 @@ impl Check<'_> {
             cwd: self.worktree.path.clone(),
             stdin: Vec::new(),
             env: Default::default(),
-            network: self.command.network,
+            // The proxy's job is made from this one.
+            network: Network::None,
             limits: Limits {
                 timeout: Duration::from_millis(self.timeout_ms),
                 kept_output_bytes: KEPT_OUTPUT_BYTES,
@@ -123,6 +171,17 @@ impl Check<'_> {
             },
         }
     }
+}
+
+/// Returns the folder of the checkout that holds a program, by its name or its path.
+fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str> {
+    if program.contains('/') {
+        let path = program.trim_start_matches("./");
+        let top = path.split('/').next().filter(|top| !top.is_empty())?;
+        return checkout.join(path).is_file().then_some(top);
+    }
+    let place = PROGRAM_FOLDERS.iter().find(|(_, bin)| checkout.join(bin).join(program).is_file());
+    place.map(|(folder, _)| *folder)
 }
 
 /// Describes how a command ended, including the meaning of the shell's own two exit codes and the settings that
@@ -137,7 +196,7 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
         Exit::DiskLimit => format!("{exit}, set by `worktree_mib`"),
         Exit::FilesLimit => format!("{exit}, a limit set by `worktree_files`"),
         Exit::Code(126) => format!("{exit}: a command cannot be executed"),
-        Exit::Code(127) => format!("{exit}: a command was not found"),
+        Exit::Code(NOT_FOUND) => format!("{exit}: a command was not found"),
         _ => exit.to_string(),
     }
 }
@@ -164,6 +223,24 @@ impl CheckResult {
         }
         self.output.push_str(line);
         self
+    }
+
+    /// Adds a line if a program that the command did not find lies in an ignored folder of the user's checkout.
+    pub(crate) fn explaining_missing(self, checkout: &Path) -> Self {
+        let missing = if self.code == Some(NOT_FOUND) { missing_program(&self.output) } else { None };
+        let line = missing.and_then(|program| Some(lies_in_checkout(program, place_of(checkout, program)?)));
+        match line {
+            Some(line) => self.with_line(&line),
+            None => self,
+        }
+    }
+
+    /// Adds what a setup could not reach to the output of one that has failed.
+    fn with_notes(self, notes: &[String]) -> Self {
+        if self.passed {
+            return self;
+        }
+        notes.iter().fold(self, |result, note| result.with_line(note))
     }
 
     /// Redacts the run's secrets in its output.

@@ -110,7 +110,9 @@ async fn check_in(
 ) -> Result<CheckResult, CoordinatorError> {
     let timeout_ms = context.state().settings.command_timeout_ms;
     let check = Check { command: ShellCommand::offline(command), worktree: &worktree.seen(), timeout_ms };
-    Ok(run_check(&context.host.sandbox_in(worktree.path()), check, shutdown).await?.redacted(&context.host.redactor))
+    let sandbox = context.host.sandbox_in(worktree.path());
+    let result = run_check(&sandbox, &context.host.running, check, shutdown).await?;
+    Ok(result.explaining_missing(context.host.repo.workdir()).redacted(&context.host.redactor))
 }
 
 /// Tells the user what new worktrees have to make again, and notes what they start with.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::settings::WarmLimit;
+use orchestrate_core::setup_hosts::SetupHosts;
 use orchestrate_core::{Oid, RunId, RunState};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_sandbox::Network;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::merge::checks::ShellCommand;
 use crate::merge::setup_files::changed_for_setup;
+use crate::merge::setup_network::setup_hosts;
 
 /// How new worktrees of a run are prepared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +47,9 @@ pub(crate) struct ProjectSetup {
     pub(crate) command: String,
     /// Whether it may use the network on the base.
     pub(crate) has_network: bool,
+    /// The hosts that settings name for it besides registries.
+    #[serde(default)]
+    pub(crate) hosts: Vec<String>,
     pub(crate) timeout_ms: u64,
 }
 
@@ -57,13 +62,19 @@ impl ProjectSetup {
             base: state.base.clone(),
             command: settings.worktree_setup.clone()?,
             has_network: settings.setup_network,
+            hosts: settings.setup_hosts.clone(),
             timeout_ms: settings.command_timeout_ms,
         })
     }
 
+    /// Returns the hosts that it reaches, if it has the network.
+    pub(crate) fn reaches(&self) -> SetupHosts {
+        setup_hosts(&self.hosts)
+    }
+
     /// Returns the command with what it may reach on the base.
     pub(crate) fn on_base(&self) -> ShellCommand<'_> {
-        ShellCommand { text: &self.command, network: if self.has_network { Network::Host } else { Network::None } }
+        ShellCommand { text: &self.command, network: if self.has_network { Network::Proxy } else { Network::None } }
     }
 
     /// Returns whether a tree is that of the run's base, and which files that the setup reads differ there.

@@ -6,13 +6,13 @@
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::invisible::shown;
-use orchestrate_core::merge_queue::VerifyResult;
-use orchestrate_core::{Evidence, GivenUp, Oid, TaskId};
+use orchestrate_core::{Evidence, GivenUp, Oid, TaskId, VerifyResult};
 use orchestrate_journal::{Batch, Blob};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut, listed};
+use crate::texts::check_tries::{last_exit, shown_tries};
+use crate::texts::prompts::listed;
 use crate::worker::end_facts::after_rounds;
 use crate::worker::faulty_work::with_failing_lines;
 
@@ -50,12 +50,31 @@ async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<Stri
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
             context.prompts.render_around("conflict", &[], &[("files", &listed(&files, "\n"))])
         }
-        Evidence::Check { command, result } => {
-            let output = cut(context.blob_text(result.output.clone()).await?.trim(), EVIDENCE_BYTES);
-            let ours = [("exit", result.exit.as_str()), ("command", command)];
-            context.prompts.render_around("run_check", &ours, &[("output", &output)])
+        Evidence::Check { command, tries, on_target } => {
+            let output = shown_tries(tries, &outputs(context, tries).await?);
+            let ours = [("exit", last_exit(tries)), ("command", command)];
+            let text = context.prompts.render_around("run_check", &ours, &[("output", &output)]);
+            format!("{text}{}", without_the_work(on_target.as_ref()))
         }
     })
+}
+
+/// Returns the outputs of these tries.
+async fn outputs(context: &RunContext, tries: &[VerifyResult]) -> Result<Vec<String>, CoordinatorError> {
+    let mut outputs = Vec::new();
+    for tried in tries {
+        outputs.push(context.blob_text(tried.output.clone()).await?);
+    }
+    Ok(outputs)
+}
+
+/// Says how the check ended on the branch without the work, if it was tried there.
+fn without_the_work(on_target: Option<&VerifyResult>) -> String {
+    match on_target {
+        Some(VerifyResult { passed: true, .. }) => "\nWithout your work, the same check passes.\n".to_owned(),
+        Some(VerifyResult { exit, .. }) => format!("\nWithout your work, the same check fails, too ({exit}).\n"),
+        None => String::new(),
+    }
 }
 
 /// Returns why the task ends although its work exists, and where that work is kept.
@@ -71,9 +90,7 @@ async fn give_up_message(
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
             format!("conflicts in {}", listed(&files, ", "))
         }
-        Evidence::Check { command, result: VerifyResult { exit, .. } } => {
-            format!("`{command}` on the merged tree: {exit}")
-        }
+        Evidence::Check { command, tries, .. } => format!("`{command}` on the merged tree: {}", last_exit(tries)),
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.host.layout.worktree(&context.run, task).display().to_string();
@@ -81,8 +98,9 @@ async fn give_up_message(
     let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
     match evidence {
         Evidence::Conflict(_) => Ok(text),
-        Evidence::Check { result, .. } => {
-            Ok(with_failing_lines(text, &context.blob_text(result.output.clone()).await?))
+        Evidence::Check { tries, .. } => {
+            let outputs = outputs(context, tries).await?;
+            Ok(with_failing_lines(text, outputs.last().map_or("", String::as_str)))
         }
     }
 }

@@ -16,11 +16,13 @@ use orchestrate_core::git_path::shown_path;
 use orchestrate_core::settings::WarmLimit;
 use orchestrate_core::{Oid, RunState, check_hint};
 use orchestrate_git::{Repo, Seen};
-use orchestrate_sandbox::{Cancel, Network, Sandbox};
+use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox};
 
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::{OnBase, begin, finish};
-use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check, run_check_blocking};
+use crate::merge::checks::{
+    Check, CheckResult, ShellCommand, run_check, run_check_blocking, run_setup, run_setup_blocking,
+};
 use crate::merge::project_setup::{Preparation, ProjectSetup};
 use crate::run::caches;
 use crate::run::host::Host;
@@ -62,7 +64,8 @@ pub(crate) async fn set_up(
     }
     let command = ShellCommand::offline(&setup.command);
     let check = Check { command, worktree: seen, timeout_ms: setup.timeout_ms };
-    let result = run_check(&host.sandbox_in(path), check, shutdown).await?.redacted(&host.redactor);
+    let sandbox = host.sandbox_in(path);
+    let result = run_check(&sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
     Ok(Some(if has_network { explained(result, &changed) } else { result }))
 }
 
@@ -106,7 +109,13 @@ pub(crate) async fn on_base(
         let (path, seen) = (begun.worktree.path(), begun.worktree.seen());
         caches::prepare(&host.layout, path, warm_limit).await?;
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
-        let result = run_check(&host.sandbox_in(path), check, shutdown).await?.redacted(&host.redactor);
+        let sandbox = host.sandbox_in(path);
+        let result = if has_proxy(setup, &sandbox) {
+            run_setup(&sandbox, host.web.client(), setup.reaches(), check, shutdown).await?
+        } else {
+            run_check(&sandbox, &host.running, check, shutdown).await?
+        };
+        let result = result.redacted(&host.redactor);
         if !result.passed {
             let failed = OnBase::Failed(with_cause(result, command));
             if matches!(&failed, OnBase::Failed(result) if !result.cancelled) {
@@ -133,12 +142,21 @@ pub(crate) fn on_base_blocking(
     if begun.passed.is_none() {
         let seen = begun.worktree.seen();
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
-        let result = run_check_blocking(sandbox, &check, cancel)?;
+        let result = if has_proxy(setup, sandbox) {
+            run_setup_blocking(sandbox, setup.reaches(), &check, cancel)?
+        } else {
+            run_check_blocking(sandbox, &check, cancel)?
+        };
         if !result.passed {
             return Ok(OnBase::Failed(with_cause(result, command)));
         }
     }
     Ok(OnBase::Passed(Arc::new(finish(repo, begun)?)))
+}
+
+/// Reports whether a setup runs with a proxy: without a sandbox, nothing leads it there.
+fn has_proxy(setup: &ProjectSetup, sandbox: &Sandbox) -> bool {
+    setup.has_network && sandbox.confinement() != Confinement::Unconfined
 }
 
 /// Adds to a failure that may come from the network that the setup had it, unless its output says what to do.

@@ -1,7 +1,8 @@
 //! The files of a commit that its setup reads or runs, as far as that can be told from its command.
 //!
 //! They are the usual files of package managers, the files that the command names, and those that these name in turn.
-//! The user's consent to the network is bound to their contents: an agent may have changed them since.
+//! Where one of them differs from the base's, the setup runs again, without the network. Nothing that has to hold
+//! depends on it: what a setup reads in the end cannot be told from its command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -83,7 +84,7 @@ const MOST_BYTES: usize = 256 << 10;
 ///
 /// # Errors
 /// If the commit cannot be read.
-pub(crate) fn setup_files(repo: &Repo, treeish: &Oid, command: &str) -> Result<BTreeMap<PathBuf, Oid>, GitError> {
+fn setup_files(repo: &Repo, treeish: &Oid, command: &str) -> Result<BTreeMap<PathBuf, Oid>, GitError> {
     let all = repo.store().all_files(treeish)?;
     let mut search = Search { repo, treeish, all: &all, found: BTreeSet::new(), open: Vec::new() };
     search.open.push(Text { folder: PathBuf::new(), text: command.to_owned(), is_command: true });

@@ -4,7 +4,7 @@
 //! then the branch moves there by compare-and-swap: everything in the integration branch was tested in exactly this
 //! form, and so was all work of others in an agent's branch.
 
-use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::{MergeStep, MergeTarget, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
 use orchestrate_journal::Batch;
@@ -32,8 +32,13 @@ pub(crate) async fn carry_out(
         MergeStep::Verify { task, commit, tree, command } => {
             verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
         }
+        MergeStep::VerifyTarget { task, commit, command } => {
+            let of = commit.clone();
+            let tree = context.git(move |repo| repo.tree_of(&of)).await?;
+            verify(context, commit, Verification { task, scope: VerifyScope::Target, tree, command }, shutdown).await
+        }
         MergeStep::Advance { task, into, commit, target } => {
-            record_if_next(context, decided, move |_| merged(task, commit, target).into()).await?;
+            record_if_next(context, decided, move |state| merged(state, task, commit, target)).await?;
             target_branch::settle(context, &into).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
@@ -153,7 +158,9 @@ fn replaced_base(
 async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Result<(), CoordinatorError> {
     let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
         Some(MergeStep::Advance { task, commit, target, .. }) => {
-            Batch::from(vec![outcome, merged(task, commit, target)])
+            let mut batch = merged(state, task, commit, target);
+            batch.events.insert(0, outcome);
+            batch
         }
         _ => Batch::from(vec![outcome]),
     };
@@ -165,8 +172,12 @@ async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Resu
     }
 }
 
-fn merged(task: TaskId, commit: Oid, target: Oid) -> Event {
-    Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None }
+/// Returns the event of a merge, and the one that returns what the user has not taken of the work to its agent.
+fn merged(state: &RunState, task: TaskId, commit: Oid, target: Oid) -> Batch {
+    let rest = state.task(&task).and_then(|record| record.rest().cloned());
+    let merged = Event::TaskMerged { task: task.clone(), commit: Some(commit), target: Some(target), summary: None };
+    let returned = rest.map(|text| Event::TaskReturned { task, cause: ReturnCause::Rest, text, onto: None });
+    Batch::from(std::iter::once(merged).chain(returned).collect::<Vec<_>>())
 }
 
 /// Creates the merge commit and the ref that holds it.

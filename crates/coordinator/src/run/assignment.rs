@@ -98,6 +98,7 @@ mod tests {
             context_tokens: 16_000,
             max_output_tokens: 100,
             max_turns: 3,
+            refuses_repeats: true,
         };
         let texts = |path: &str| {
             let is_prompt = path == ".orchestrate/prompts/system/agent.md";
@@ -128,6 +129,7 @@ mod tests {
                     base: "base".into(),
                     command: "make deps".to_owned(),
                     has_network: true,
+                    hosts: Vec::new(),
                     timeout_ms: 1_000,
                 }),
             },

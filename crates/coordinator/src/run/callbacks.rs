@@ -1,15 +1,16 @@
 //! Calls a program's functions with the starts and ends of tool calls.
 //!
-//! Each function has one subscriber, a thread of its own that reads the run's events from the journal. No call waits
-//! for it, so a function that is slow falls behind and misses nothing, and one that panics is called again for the next
-//! event. Events from before this process took the run over are not repeated.
+//! Both functions have one subscriber, a thread that reads the run's events from the journal, so they are called in the
+//! journal's order: no call of a tool ends before it has started. No call waits for the subscriber, so a function that is
+//! slow delays the following calls of both and misses nothing, and one that panics is called again for the next event.
+//! Events from before this process took the run over are not repeated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::{AgentId, CallId, Recorded, RunId, RunState};
+use orchestrate_core::{AgentId, CallId, RunId, RunState};
 use orchestrate_journal::{JournalError, Store};
 use orchestrate_tools::ToolOutput;
 use serde_json::Value;
@@ -72,57 +73,49 @@ pub(crate) struct Callbacks {
     pub(crate) on_complete: Option<OnToolComplete>,
 }
 
-/// The functions of a run that are being called.
-pub(crate) struct Subscribers(Vec<oneshot::Receiver<()>>);
+/// The end of the thread that calls a run's functions; `None` if the program has none.
+pub(crate) struct Subscriber(Option<oneshot::Receiver<()>>);
 
-/// What a subscriber reads.
-#[derive(Clone)]
+/// What the subscriber reads, and the functions that it calls.
 struct Source {
+    callbacks: Callbacks,
     store: Store,
     run: RunId,
     state: watch::Receiver<Arc<RunState>>,
 }
 
-/// Calls one function for an event that concerns it.
-type Deliver = Box<dyn Fn(&Source, Recorded) -> Result<(), JournalError> + Send>;
-
 impl Callbacks {
     /// Starts to call the functions with the events that are recorded from now on.
-    pub(crate) fn subscribe(&self, store: &Store, run: &RunId, state: &watch::Receiver<Arc<RunState>>) -> Subscribers {
-        let source = Source { store: store.clone(), run: run.clone(), state: state.clone() };
-        let on_start = self.on_start.clone().map(on_start);
-        let on_complete = self.on_complete.clone().map(on_complete);
-        Subscribers(
-            [on_start, on_complete].into_iter().flatten().filter_map(|deliver| follow(&source, deliver)).collect(),
-        )
+    pub(crate) fn subscribe(&self, store: &Store, run: &RunId, state: &watch::Receiver<Arc<RunState>>) -> Subscriber {
+        if self.on_start.is_none() && self.on_complete.is_none() {
+            return Subscriber(None);
+        }
+        let (callbacks, store) = (self.clone(), store.clone());
+        Subscriber(follow(Source { callbacks, store, run: run.clone(), state: state.clone() }))
     }
 }
 
-impl Subscribers {
+impl Subscriber {
     /// Waits, for a limited time, until the functions have been called with everything; the run has ended.
     pub(crate) async fn finish(self) {
-        let all = async {
-            for subscriber in self.0 {
-                // An error means that its thread has ended, too.
-                let _ = subscriber.await;
-            }
-        };
-        if tokio::time::timeout(GRACE, all).await.is_err() {
+        let Some(ended) = self.0 else { return };
+        // An error of the channel means that the thread has ended, too.
+        if tokio::time::timeout(GRACE, ended).await.is_err() {
             tracing::warn!("a callback of the program is behind; the run has ended without it");
         }
     }
 }
 
-/// Starts the thread of a subscriber.
-fn follow(source: &Source, deliver: Deliver) -> Option<oneshot::Receiver<()>> {
+/// Starts the thread of the subscriber.
+fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
     let (ends, ended) = oneshot::channel();
-    let (mut source, runtime) = (source.clone(), Handle::current());
+    let runtime = Handle::current();
     let mut seen = source.state.borrow_and_update().seq;
     let work = move || {
         loop {
             // Before reading: an event recorded afterwards is another change.
             let is_open = runtime.block_on(source.state.changed()).is_ok();
-            if let Err(error) = deliver_all(&source, &mut seen, &deliver) {
+            if let Err(error) = source.deliver_all(&mut seen) {
                 tracing::error!(run = %source.run, %error, "a callback misses calls of tools");
                 break;
             }
@@ -142,46 +135,47 @@ fn follow(source: &Source, deliver: Deliver) -> Option<oneshot::Receiver<()>> {
     }
 }
 
-fn deliver_all(source: &Source, seen: &mut u64, deliver: &Deliver) -> Result<(), JournalError> {
-    loop {
-        let facts = source.store.events(&source.run, *seen, EVENTS_AT_ONCE)?;
-        let is_last = facts.len() < EVENTS_AT_ONCE;
-        for fact in facts {
-            *seen = fact.seq;
-            deliver(source, fact)?;
-        }
-        if is_last {
-            return Ok(());
-        }
-    }
-}
-
-fn on_start(function: OnToolStart) -> Deliver {
-    Box::new(move |source, fact| {
-        if let Event::ToolStarted { task, turn, call_id, tool, arguments, .. } = fact.event {
-            let start = ToolStart { run: source.run.clone(), agent: task, turn, call: call_id, name: tool, arguments };
-            call(|| function(&start));
-        }
-        Ok(())
-    })
-}
-
-fn on_complete(function: OnToolComplete) -> Deliver {
-    Box::new(move |source, fact| {
-        if let Event::ToolFinished { task, turn, call_id, tool, outcome, result, .. } = fact.event {
-            let blob = source.store.blob(&result)?;
-            match serde_json::from_slice::<ToolOutput>(&blob) {
-                Ok(output) => {
-                    let (run, result) = (source.run.clone(), result_of(&output));
-                    let complete =
-                        ToolComplete { run, agent: task, turn, call: call_id, name: tool, result, outcome, output };
-                    call(|| function(&complete));
-                }
-                Err(error) => tracing::error!(%tool, %error, "a recorded result cannot be read"),
+impl Source {
+    /// Calls the functions for each event that they have not been called for.
+    fn deliver_all(&self, seen: &mut u64) -> Result<(), JournalError> {
+        loop {
+            let facts = self.store.events(&self.run, *seen, EVENTS_AT_ONCE)?;
+            let is_last = facts.len() < EVENTS_AT_ONCE;
+            for fact in facts {
+                *seen = fact.seq;
+                self.deliver(fact.event)?;
+            }
+            if is_last {
+                return Ok(());
             }
         }
+    }
+
+    /// Calls the function that an event concerns.
+    fn deliver(&self, event: Event) -> Result<(), JournalError> {
+        let Callbacks { on_start, on_complete } = &self.callbacks;
+        let run = self.run.clone();
+        match (event, on_start, on_complete) {
+            (Event::ToolStarted { task, turn, call_id, tool, arguments, .. }, Some(on_start), _) => {
+                let start = ToolStart { run, agent: task, turn, call: call_id, name: tool, arguments };
+                call(|| on_start(&start));
+            }
+            (Event::ToolFinished { task, turn, call_id, tool, outcome, result, .. }, _, Some(on_complete)) => {
+                let blob = self.store.blob(&result)?;
+                match serde_json::from_slice::<ToolOutput>(&blob) {
+                    Ok(output) => {
+                        let result = result_of(&output);
+                        let complete =
+                            ToolComplete { run, agent: task, turn, call: call_id, name: tool, result, outcome, output };
+                        call(|| on_complete(&complete));
+                    }
+                    Err(error) => tracing::error!(%tool, %error, "a recorded result cannot be read"),
+                }
+            }
+            _ => {}
+        }
         Ok(())
-    })
+    }
 }
 
 /// Calls a program's function, which may panic.

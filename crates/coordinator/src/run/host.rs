@@ -19,6 +19,7 @@ use crate::merge::base_setup::OnBase;
 use crate::run::blocking::blocking;
 use crate::run::layout::Layout;
 use crate::run::results::Results;
+use crate::run::running_checks::RunningChecks;
 use crate::run::web::Web;
 use crate::texts::models::Models;
 
@@ -35,6 +36,8 @@ pub(crate) struct Host {
     /// The outputs of the base, once they were looked for.
     pub(crate) warm: Mutex<Option<Known>>,
     pub(crate) sandbox: Arc<Sandbox>,
+    /// What runs in it now that is not an agent's.
+    pub(crate) running: RunningChecks,
     pub(crate) executor: Executor,
     /// The stored results of tools.
     pub(crate) results: Arc<Results>,
@@ -67,7 +70,10 @@ impl Host {
         let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
         let operation = move || {
             no_gc.hold();
-            Ok(operation(&repo)?)
+            operation(&repo).map_err(|error| match error.is_read_only() && repo.is_read_only() {
+                true => CoordinatorError::ReadOnlyRepository { source: Box::new(error) },
+                false => error.into(),
+            })
         };
         blocking("a git operation", operation).await
     }

@@ -147,6 +147,11 @@ impl Layout {
         self.logs(run).join("pull-request.md")
     }
 
+    /// Returns the folders of everything that belongs to a run alone.
+    pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 3] {
+        [self.run(run), self.logs(run), self.root.join("shown").join(run.as_str())]
+    }
+
     fn logs(&self, run: &RunId) -> PathBuf {
         self.root.join("logs").join(run.as_str())
     }

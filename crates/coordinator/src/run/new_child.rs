@@ -86,7 +86,7 @@ fn asked(context: &RunContext, new: NewChild) -> Result<AskedChild, CoordinatorE
     Ok(AskedChild {
         of_role: authority::of_role(context, &state, &task, role),
         of_parents_role: of_parents_role(context, &state, parent.as_ref())?,
-        delivers_changes: role.delivers == Delivers::Changes && !role.may_do_nothing,
+        delivers_changes: role.delivers == Delivers::Changes && !role.may_do_nothing && !task.may_change_nothing,
         tools: tools.map(canonical),
         context: None,
         parent,

@@ -22,6 +22,11 @@ impl Web {
         Web { web: WebClient::default().sharing(connections), environment }
     }
 
+    /// Returns the client that reaches other hosts, without any key.
+    pub(crate) fn client(&self) -> &WebClient {
+        &self.web
+    }
+
     /// Serves as the proxy of a program; returns only if it cannot.
     pub(crate) async fn serve_proxy(&self, listener: TcpListener, egress: Arc<dyn Egress>) -> io::Error {
         match self.web.serve_proxy(listener, egress).await {

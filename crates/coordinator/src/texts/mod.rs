@@ -1,5 +1,6 @@
 //! Loads the texts that an agent is created from: prompts, roles, models and the project's instructions.
 
+pub(crate) mod check_tries;
 pub(crate) mod instructions;
 pub(crate) mod models;
 pub(crate) mod never_replayed;

@@ -87,6 +87,15 @@ impl Models {
         Ok(self.catalogue.choose(preferences).await?.name.to_string())
     }
 
+    /// Requires that a model's requests go to an allowed provider, or do not leave this machine. A given model is the
+    /// program's own choice.
+    pub(crate) fn require_allowed(&self, name: &str, settings: &RunSettings) -> Result<(), ModelError> {
+        match &self.given {
+            Some(_) => Ok(()),
+            None => self.catalogue.require_allowed(&ModelName::parse(name)?, settings.allowed_providers.as_ref()),
+        }
+    }
+
     /// Reports whether a model could be opened.
     pub(crate) fn check(&self, name: &str) -> Result<(), ModelError> {
         match &self.given {

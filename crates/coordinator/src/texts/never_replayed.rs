@@ -17,14 +17,13 @@ const OF_PROJECT: &str = ".orchestrate/non_cacheable_tools.txt";
 /// The maximum size of a list.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Returns the tools that a list names. The project's list is read from the commit.
+/// Returns the tools that a list names. The project's list is read from its commit; outside a repository there is none.
 ///
 /// # Errors
 ///
 /// Fails if a list exists and cannot be read.
 pub(crate) fn never_replayed(
-    repo: &Repo,
-    base: &Oid,
+    project: Option<(&Repo, &Oid)>,
     user_folder: Option<&Path>,
     names: &ToolNames,
 ) -> Result<Vec<String>, CoordinatorError> {
@@ -36,7 +35,8 @@ pub(crate) fn never_replayed(
             Err(source) => return Err(CoordinatorError::Io { path, source }),
         }
     }
-    if let Some(bytes) = repo.store().read_file_within(base, Path::new(OF_PROJECT), MOST_BYTES)? {
+    let read = |(repo, base): (&Repo, &Oid)| repo.store().read_file_within(base, Path::new(OF_PROJECT), MOST_BYTES);
+    if let Some(bytes) = project.map(read).transpose()?.flatten() {
         // Its exceptions have no effect on tools, which no key names.
         lists.add_of_project(&String::from_utf8_lossy(&bytes));
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 19] = [
+const SHIPPED: [(&str, &str); 20] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
     ("strict", include_str!("../../../../prompts/system/strict.md")),
     ("task", include_str!("../../../../prompts/system/task.md")),
@@ -27,6 +27,7 @@ const SHIPPED: [(&str, &str); 19] = [
     ("run_check", include_str!("../../../../prompts/system/run_check.md")),
     ("rejected", include_str!("../../../../prompts/system/rejected.md")),
     ("retried", include_str!("../../../../prompts/system/retried.md")),
+    ("rest", include_str!("../../../../prompts/system/rest.md")),
     ("changes_requested", include_str!("../../../../prompts/system/changes_requested.md")),
     ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
     ("invalid_plan", include_str!("../../../../prompts/system/invalid_plan.md")),

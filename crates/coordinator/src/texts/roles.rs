@@ -74,6 +74,8 @@ pub struct FoundRole {
     pub role: Role,
     /// `shipped`, or the file.
     pub origin: String,
+    /// Whether the file is the project's.
+    pub is_of_project: bool,
     /// The origins of farther roles of the same name, which have no effect, nearest first.
     pub shadowed: Vec<String>,
     /// Warnings about the file.
@@ -111,7 +113,16 @@ impl Roles {
             for path in repo.store().list_files(base, Path::new(folder))?.into_iter().rev() {
                 let Some(name) = role_name(product, &path) else { continue };
                 let Some(text) = project_text(repo, base, &path)? else { continue };
-                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() }, names);
+                roles.add(
+                    RoleFile {
+                        product,
+                        name: &name,
+                        text: &text,
+                        origin: path.display().to_string(),
+                        is_of_project: true,
+                    },
+                    names,
+                );
             }
         }
         Ok(roles)
@@ -125,7 +136,7 @@ impl Roles {
     pub fn without_project(user_folder: Option<&Path>, names: &ToolNames) -> Result<Self, CoordinatorError> {
         let (mut roles, product) = (Self { tools: names.clone(), ..Self::default() }, Product::Own);
         for (name, text) in SHIPPED {
-            roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned() }, names);
+            roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned(), is_of_project: false }, names);
         }
         if let Some(folder) = user_folder {
             for path in files_in(&folder.join("agents"))?.into_iter().rev() {
@@ -133,7 +144,16 @@ impl Roles {
                 let failed = |source| CoordinatorError::Io { path: path.clone(), source };
                 let bytes = read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
                 let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
-                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() }, names);
+                roles.add(
+                    RoleFile {
+                        product,
+                        name: &name,
+                        text: &text,
+                        origin: path.display().to_string(),
+                        is_of_project: false,
+                    },
+                    names,
+                );
             }
         }
         Ok(roles)
@@ -143,7 +163,7 @@ impl Roles {
         let (role, warnings) = match file.parse(names) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let RoleFile { product, name, text, origin } = file;
+                let RoleFile { product, name, text, origin, .. } = file;
                 let written = name_in(text).filter(|_| !product.names_by_file());
                 for name in [Some(name), written].into_iter().flatten() {
                     self.found.remove(name);
@@ -152,7 +172,7 @@ impl Roles {
                 return;
             }
         };
-        let origin = file.origin;
+        let (origin, is_of_project) = (file.origin, file.is_of_project);
         // An unknown tool would silently be missing.
         let unknown = role.unknown_tools(names);
         let mut warnings: Vec<String> = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
@@ -165,7 +185,7 @@ impl Roles {
             }
             None => Vec::new(),
         };
-        self.found.insert(role.name.clone(), FoundRole { role, origin, shadowed, warnings });
+        self.found.insert(role.name.clone(), FoundRole { role, origin, is_of_project, shadowed, warnings });
     }
 
     /// Returns the files that are not valid roles, with the reasons.
@@ -211,11 +231,18 @@ impl Roles {
     ///
     /// Fails with the known names if there is no such role.
     pub fn role(&self, name: &str) -> Result<&Role, CoordinatorError> {
+        self.found(name).map(|found| &found.role)
+    }
+
+    /// Returns a role with its origin.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the known names if there is no such role.
+    pub fn found(&self, name: &str) -> Result<&FoundRole, CoordinatorError> {
         let known = || self.found.keys().cloned().collect::<Vec<_>>().join(", ");
         let found = self.found.get(name);
-        found
-            .map(|found| &found.role)
-            .ok_or_else(|| CoordinatorError::UnknownRole { name: name.to_owned(), known: known() })
+        found.ok_or_else(|| CoordinatorError::UnknownRole { name: name.to_owned(), known: known() })
     }
 
     /// Returns all roles by name.
@@ -231,6 +258,7 @@ struct RoleFile<'a> {
     name: &'a str,
     text: &'a str,
     origin: String,
+    is_of_project: bool,
 }
 
 impl RoleFile<'_> {
@@ -271,12 +299,18 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::TokenCounter as _;
+
     use super::*;
     use crate::texts::project_texts::builtin_names;
+    use crate::texts::prompts::Prompts;
 
     fn add(roles: &mut Roles, product: Product, origin: &str, text: &str) {
         let name = role_name(product, Path::new(origin)).unwrap();
-        roles.add(RoleFile { product, name: &name, text, origin: origin.to_owned() }, &builtin_names().unwrap());
+        roles.add(
+            RoleFile { product, name: &name, text, origin: origin.to_owned(), is_of_project: true },
+            &builtin_names().unwrap(),
+        );
     }
 
     #[test]
@@ -287,6 +321,34 @@ mod tests {
         let warned: Vec<(&str, bool)> =
             roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
         assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
+    }
+
+    /// What every request of an agent begins with leaves room for its work.
+    #[test]
+    fn the_fixed_prompt_of_each_shipped_role_stays_within_its_limit() {
+        const MOST_TOKENS: usize = 2_500;
+        let registry = orchestrate_tools::builtin_tools(&|_| None).unwrap();
+        let roles = Roles::without_project(None, registry.names()).unwrap();
+        let prompts = Prompts::of_project(|_| Ok::<_, std::convert::Infallible>(None)).unwrap();
+        let counter = orchestrate_model::Tokenizer::load().unwrap();
+        let mut granted = std::collections::BTreeSet::new();
+        for name in roles.iter().map(|(name, _)| name).collect::<Vec<_>>() {
+            let role = roles.role(name).unwrap();
+            let specs = registry.specs(&role.grant(registry.names()));
+            let mut tokens = counter.count(&prompts.system(&role.prompt, role.strict_hand_back));
+            for spec in &specs {
+                tokens += counter.count(&format!("{} {} {}", spec.name, spec.description, spec.parameters));
+            }
+            assert!(tokens < MOST_TOKENS, "{name}: {tokens} tokens");
+            granted.extend(specs.into_iter().map(|spec| spec.name));
+        }
+        // What no shipped role has is for roles of the user's own.
+        let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
+        let rare: Vec<&str> = names.into_iter().filter(|name| !granted.contains(*name)).collect();
+        let expected = "analyze_performance append_file apply_patch copy_file \
+                        create_virtual_environment git_add git_branch git_merge git_pull git_push git_stash react \
+                        review_verdict run_python";
+        assert_eq!(rare.join(" "), expected);
     }
 
     #[test]

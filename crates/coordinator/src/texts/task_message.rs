@@ -166,19 +166,22 @@ fn parts(sources: &Sources<'_>) -> Vec<Part> {
     parts
 }
 
-/// Divides the plan's prose into what concerns the whole plan and what belongs to the sections of one task. Sections of
-/// other tasks are in neither.
+/// Divides the plan's prose into what concerns the whole plan and what belongs to the sections of one task, which are
+/// told by their headings if they have no prose. Sections of other tasks are in neither.
 fn split_notes<'n>(notes: &'n [Note], tasks: &[&Task], task: &Task) -> (Vec<&'n Note>, Vec<&'n Note>) {
     // A task that is not in the plan's text has no line.
     let mut lines: Vec<usize> = tasks.iter().map(|task| task.line).filter(|line| *line > 0).collect();
     lines.sort_unstable();
     let before = |line: usize| lines.partition_point(|known| *known < line);
     let (mut plan, mut section) = (Vec::new(), Vec::new());
-    for (note, end) in notes.iter().zip(ends(notes)).filter(|(note, _)| !note.text.is_empty()) {
+    // A heading that is a task of its own says nothing more.
+    let names_task = |note: &Note| tasks.iter().any(|task| task.line == note.line);
+    for (note, end) in notes.iter().zip(ends(notes)) {
+        let is_said = !note.text.is_empty() || note.heading.is_some() && !names_task(note);
         let within = before(end).saturating_sub(before(note.line));
         if within == lines.len() || within == 0 {
-            plan.push(note);
-        } else if (note.line..end).contains(&task.line) {
+            plan.extend(Some(note).filter(|note| !note.text.is_empty()));
+        } else if is_said && (note.line..end).contains(&task.line) {
             section.push(note);
         }
     }
@@ -202,7 +205,8 @@ fn ends(notes: &[Note]) -> Vec<usize> {
 fn note_part(kind: &str, note: &Note) -> Part {
     let name = note.heading.clone().unwrap_or_else(|| "the introduction of the plan".to_owned());
     let heading = note.heading.as_deref().map_or_else(|| kind.to_owned(), |heading| format!("{kind}: {heading}"));
-    Part { name: format!("\"{name}\""), text: format!("## {heading}\n\n{}\n", note.text) }
+    let text = if note.text.is_empty() { String::new() } else { format!("\n{}\n", note.text) };
+    Part { name: format!("\"{name}\""), text: format!("## {heading}\n{text}") }
 }
 
 fn delivery_part(delivery: &Delivery) -> Part {
@@ -293,6 +297,22 @@ mod tests {
         assert_eq!(split(tasks[0]), ["Goal. Of all.", "Of one. Deeper."]);
         assert_eq!(split(tasks[1]), ["Goal. Of all.", "Of two."]);
         assert_eq!(split(&Task { line: 0, ..tasks[0].clone() }), ["Goal. Of all.", ""]);
+    }
+
+    #[test]
+    fn a_section_without_prose_is_told_by_its_heading() {
+        let text =
+            "# Plan\n\n## Backend\n\n- [ ] T1 a\n\n## Frontend\n\n### Forms\n\nOf forms.\n\n- [ ] T2 b\n\n## Notes\n";
+        let plan = orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
+        let tasks: Vec<&Task> = plan.tasks.iter().collect();
+        let told = |task: &Task| {
+            let (plan, section) = split_notes(&plan.notes, &tasks, task);
+            let text = |note| note_part("The section of this task", note).text;
+            [plan, section].map(|notes| notes.into_iter().map(text).collect::<String>())
+        };
+        assert_eq!(told(tasks[0]), ["", "## The section of this task: Backend\n"]);
+        let both = "## The section of this task: Frontend\n## The section of this task: Forms\n\nOf forms.\n";
+        assert_eq!(told(tasks[1]), ["", both]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use orchestrate_tools::{
 };
 
 use crate::error::CoordinatorError;
+use crate::texts::never_replayed::never_replayed;
 
 /// The folder of a project's own tools.
 pub(crate) const PROJECT_TOOLS: &str = ".orchestrate/tools";
@@ -40,6 +41,8 @@ pub struct FoundTools {
     pub of_project: Vec<ProjectCommand>,
     /// Those of them that the user does not trust yet, which are skipped.
     pub untrusted: Vec<ProjectCommand>,
+    /// The tools whose results are never replayed.
+    pub never_replayed: Vec<String>,
     /// The tools that the program adds.
     extensions: Extensions,
 }
@@ -79,18 +82,22 @@ impl FoundTools {
                 }
             }
         }
-        found.registered()
+        let mut found = found.registered()?;
+        found.never_replayed = never_replayed(Some((repo, base)), user_folder, found.registry.names())?;
+        Ok(found)
     }
 
     /// Finds the tools of the user's folder alone.
     ///
     /// # Errors
     ///
-    /// Fails if a shipped text is malformed.
+    /// Fails if a shipped text is malformed, or the user's list of what is never replayed cannot be read.
     pub fn without_project(user_folder: &Path) -> Result<Self, CoordinatorError> {
         let mut found = Self::default();
         found.read_folder(&user_folder.join(USER_TOOLS), Links::Anywhere);
-        found.registered()
+        let mut found = found.registered()?;
+        found.never_replayed = never_replayed(None, Some(user_folder), found.registry.names())?;
+        Ok(found)
     }
 
     /// Returns the problems that these files have, beside the other files of a run here.

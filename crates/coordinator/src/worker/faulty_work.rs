@@ -2,11 +2,11 @@
 //! worktree: what the worker itself finds wrong. What a merge finds wrong is returned by `merge/return_to_agent.rs`.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::{AfterFault, Oid, TaskRecord, UnverifiedClaim, failing_lines, with_hint};
+use orchestrate_core::{AfterFault, BlobId, Oid, TaskRecord, UnverifiedClaim, VerifyResult, failing_lines, with_hint};
 
 use crate::error::CoordinatorError;
-use crate::link::requests::Facts;
-use crate::merge::checks::CheckResult;
+use crate::link::requests::{Facts, ReadBlobs};
+use crate::texts::check_tries::{last_exit, shown_tries};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut, listed};
 use crate::worker::end_facts::after_rounds;
 use crate::worker::failing;
@@ -151,21 +151,28 @@ pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
     with_hint(lines, output)
 }
 
-/// Returns work whose check failed to its agent, or fails the task; returns whether there is more to do.
+/// Returns work whose check failed each time to its agent, or fails the task; returns whether there is more to do.
 pub(super) async fn after_red_check(
     workplace: &Workplace,
     record: &TaskRecord,
     command: &str,
-    result: &CheckResult,
+    tries: &[VerifyResult],
 ) -> Result<bool, CoordinatorError> {
     let (link, assignment) = (&workplace.link, &workplace.assignment);
+    let ids: Vec<BlobId> = tries.iter().map(|tried| tried.output.clone()).collect();
+    let blobs = link.ask(ReadBlobs { ids: ids.clone() }).await?;
+    let mut outputs = Vec::new();
+    for id in &ids {
+        outputs.push(String::from_utf8_lossy(blobs.get(id)?).into_owned());
+    }
     if !goes_back(workplace, record, ReturnCause::TaskCheck) {
-        let text = format!("`{command}` ended with {}{}", result.exit, after_rounds(record));
-        workplace.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
+        let text = format!("`{command}` ended with {}{}", last_exit(tries), after_rounds(record));
+        let output = outputs.last().map_or("", String::as_str);
+        workplace.fail(FailureCause::Check, with_failing_lines(text, output)).await?;
         return Ok(false);
     }
-    let output = cut(result.output.trim(), EVIDENCE_BYTES);
-    let ours = [("exit", result.exit.as_str()), ("command", command)];
+    let output = shown_tries(tries, &outputs);
+    let ours = [("exit", last_exit(tries)), ("command", command)];
     let text = assignment.prompts.render_around("task_check", &ours, &[("output", &output)]);
     let task = workplace.task().clone();
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };

@@ -125,6 +125,7 @@ impl LinkServer {
             Request::ReadHandBacks(of) => {
                 Reply::ReadHandBacks(HandBacks::of(&context.state(), &of.agents, Some(task)).into())
             }
+            Request::JudgeRedCheck(_) => Reply::JudgeRedCheck(self.context.state().after_red_check(&self.task).into()),
             Request::JudgePlan(of) => Reply::JudgePlan(self.judge_plan(&of.answer).into()),
             Request::Record(of) => Reply::Record(self.append(of.facts).await?.into()),
             Request::StartCall(of) => Reply::StartCall(self.start_call(*of).await?.into()),

@@ -213,6 +213,10 @@ async fn agent_spec(
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
+    let fallback_names = fallbacks(settings, role, &model);
+    for name in fallback_names.iter().copied().chain([model.as_str()]) {
+        context.host.models.require_allowed(name, settings)?;
+    }
     let authority = authority::of_agent(context, &state, record, role);
     let limits = authority.limits;
     let context_tokens_of = |model: &str| {
@@ -230,7 +234,7 @@ async fn agent_spec(
     let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };
     Ok(Some(AgentSpec {
         task: task.id.clone(),
-        fallbacks: fallbacks(settings, role, &model).into_iter().map(fallback).collect(),
+        fallbacks: fallback_names.into_iter().map(fallback).collect(),
         model,
         system: context.host.redactor.owned(system(context, task, role, &authority.grant, context_tokens).await?),
         tools: context.host.executor.specs(&authority.grant),
@@ -238,6 +242,7 @@ async fn agent_spec(
         context_tokens,
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
+        refuses_repeats: true,
     }))
 }
 
@@ -257,9 +262,11 @@ fn sending(
     let tools = within(&settings.tool_settings, Some(authority));
     let policy = policy.limited(&tools, &context.host.path_seen(&context.run, &record.task.id));
     let commands = match context.host.sandbox.confinement() {
-        Confinement::Full => CommandNetwork::Proxied,
-        Confinement::Fallback => CommandNetwork::Absent,
         Confinement::Unconfined => CommandNetwork::Unlimited,
+        Confinement::Full | Confinement::Fallback if context.host.sandbox.require_egress().is_ok() => {
+            CommandNetwork::Proxied
+        }
+        Confinement::Full | Confinement::Fallback => CommandNetwork::Absent,
     };
     let (grant, policy, web) = (&grant, &policy, &tools.web_requests);
     Ok(Means { tools: &spec.tools, grant, policy, web, commands, settings }.sending())

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
+use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::task::Work;
 use orchestrate_core::{Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
 use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::{
-    AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan, ReachLimit, SettleChildren,
+    AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan, JudgeRedCheck, ReachLimit,
+    SettleChildren,
 };
 use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::Verification;
@@ -368,5 +370,9 @@ async fn check_task(
     if result.passed {
         return Ok(false);
     }
-    after_red_check(workplace, record, &command, &result).await
+    match link.ask(JudgeRedCheck {}).await? {
+        // The next step is the same check.
+        AfterRedCheck::TryAgain => Ok(true),
+        AfterRedCheck::Blame(tries) => after_red_check(workplace, record, &command, &tries).await,
+    }
 }

@@ -77,8 +77,8 @@ impl Workplace {
             worktree: &self.seen(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
-        Ok(run_check(&self.host.sandbox_in(self.files.path()), check, &self.shutdown)
-            .await?
-            .redacted(&self.host.redactor))
+        let sandbox = self.host.sandbox_in(self.files.path());
+        let result = run_check(&sandbox, &self.host.running, check, &self.shutdown).await?;
+        Ok(result.explaining_missing(self.host.repo.workdir()).redacted(&self.host.redactor))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::Oid;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::run_state::Repair;
+use orchestrate_core::{Oid, RunId, TaskId};
 use orchestrate_git::{ConflictFile, GitError, Merge, Repo, Worktree, WrittenConflict};
 
 use crate::error::CoordinatorError;
@@ -42,14 +42,14 @@ impl Workspace {
         }
         let (worktree, run, task) = (Arc::clone(&self.worktree), self.link.run.clone(), self.link.agent.clone());
         let (own, lost) = (self.own_refs(), record.lost_files().cloned().filter(|_| replaced.is_none()));
+        let superseded = record.attempt().checked_sub(1).filter(|attempt| *attempt > 0);
         let begun = self.host.git(move |repo| {
             if let Some(lost) = lost {
                 restore(repo, &worktree, &own, (&tip, &lost))?;
             }
             if let Some(before) = replaced {
-                // The user may have committed on the branch since.
-                if !repo.contains(&tip, &before)? && !repo.kept(&run)?.iter().any(|kept| kept.target == before) {
-                    repo.keep(&format!("{}{}/replaced", run.keep_prefix(), task.branch_component()), &before)?;
+                if !repo.contains(&tip, &before)? {
+                    hold_replaced(repo, (&run, &task), superseded, &before)?;
                 }
                 repo.worktrees().restart(&worktree, &before, &tip)?;
                 own.forget(repo, &[SELECTED, MERGING])?;
@@ -111,6 +111,24 @@ impl Workspace {
             other => other,
         })
     }
+}
+
+/// Holds the tip of a branch that is about to move: that of an attempt which the new one supersedes, or what the user
+/// has committed there since.
+fn hold_replaced(
+    repo: &Repo,
+    (run, task): (&RunId, &TaskId),
+    superseded: Option<u32>,
+    tip: &Oid,
+) -> Result<(), GitError> {
+    let task = task.branch_component();
+    if let Some(attempt) = superseded {
+        return repo.keep(&format!("{}{task}/{attempt}", run.attempts_prefix()), tip);
+    }
+    if repo.kept(run)?.iter().any(|kept| kept.target == *tip) {
+        return Ok(());
+    }
+    repo.keep(&format!("{}{task}/replaced", run.keep_prefix()), tip)
 }
 
 /// Brings the files of the newest snapshot into a worktree that was made again. One with other files than those of the

@@ -48,7 +48,8 @@ pub(crate) async fn is_lost(host: &Host, run: &RunId, record: &TaskRecord) -> Re
     Ok(record.is_prepared() && host.git(look).await?)
 }
 
-/// Moves a task's branch to its recorded position, if it only has to follow.
+/// Moves a task's branch to its recorded position, if it only has to follow. Commits of a person's on top are no
+/// problem as long as they could become the task's work.
 pub(crate) async fn settle_branch(
     context: &RunContext,
     task: &TaskId,
@@ -56,12 +57,16 @@ pub(crate) async fn settle_branch(
     tip: Oid,
 ) -> Result<(), CoordinatorError> {
     let (short, to) = (branch.clone(), tip.clone());
+    let may_be_ahead = context.state().require_adoptable(task).is_ok();
     let own = context.host.layout.worktree(&context.run, task);
     let elsewhere = context.git(move |repo| {
         let name = format!("refs/heads/{short}");
         let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
         if repo.contains(&to, &found)? {
             repo.advance(&name, Some(&found), &to)?;
+            return Ok(None);
+        }
+        if may_be_ahead && repo.contains(&found, &to)? {
             return Ok(None);
         }
         // The worker keeps the files of the task's own worktree.

@@ -16,6 +16,7 @@ fn agent() -> AgentLoop {
         context_tokens: 16_000,
         max_output_tokens: 100,
         max_turns: 3,
+        refuses_repeats: true,
     };
     AgentLoop::new(spec, &ToolNames::default())
 }
@@ -204,8 +205,12 @@ fn repeating(
     let answer = ToolAnswer { same_again, ..ToolAnswer::failed(&"a".into(), "the same") };
     for _ in 0..turns {
         let facts = [Some(reply("", &["a"], StopReason::ToolCalls)), in_turn.cloned()];
-        let end = [Some(AgentFact::ToolEnded { answer: answer.clone() }), after_turn.cloned()];
-        facts.into_iter().chain(end).flatten().for_each(|fact| agent.apply(fact).unwrap());
+        facts.into_iter().flatten().for_each(|fact| agent.apply(fact).unwrap());
+        // A call that is refused is answered already.
+        if agent.calls_of_reply() > 0 {
+            agent.apply(AgentFact::ToolEnded { answer: answer.clone() }).unwrap();
+        }
+        after_turn.cloned().into_iter().for_each(|fact| agent.apply(fact).unwrap());
     }
     agent
 }
@@ -230,6 +235,19 @@ fn waiting_and_hearing_are_no_loop() {
     // Two agents that answer each other for ever use up their turns.
     let answering = repeating(100, SameAgain::Repeats, None, Some(&heard()));
     assert_eq!(answering.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
+}
+
+/// An agent of an older journal goes on as it began: its recorded calls were all run.
+#[test]
+fn only_agents_of_older_journals_may_repeat_a_call_more_than_five_times() {
+    for (refuses_repeats, expected) in [(true, 0), (false, 1)] {
+        let mut agent = repeating(5, SameAgain::Repeats, None, None);
+        agent.spec.refuses_repeats = refuses_repeats;
+        let Some(Message::User { text }) = agent.transcript().last().copied() else { panic!("it was told nothing") };
+        assert!(text.contains("The repeated call of `read_file` is not run any more"), "{text}");
+        agent.apply(reply("", &["a"], StopReason::ToolCalls)).unwrap();
+        assert_eq!(agent.calls_of_reply(), expected);
+    }
 }
 
 #[test]

@@ -168,6 +168,26 @@ fn the_torn_line_of_one_run_says_nothing_against_another() {
 }
 
 #[test]
+fn what_follows_the_last_record_is_foreign() {
+    let ((one, _), (other, _)) = (log("r-1", 2), log("r-2", 2));
+    let whole = text(&one);
+    let found = |text: &str, is_shared: bool| -> Vec<(usize, String)> {
+        let found = foreign(text, &RunId::from("r-1"), is_shared).into_iter();
+        found.map(|foreign| (foreign.line, foreign.text.to_owned())).collect()
+    };
+    for (after, expected) in [("", None), ("\n", Some("")), ("no record\n", Some("no record")), ("\0", Some("\0"))] {
+        let expected: Vec<(usize, String)> = expected.into_iter().map(|text| (3, text.to_owned())).collect();
+        for is_shared in [false, true] {
+            assert_eq!(found(&format!("{whole}{after}"), is_shared), expected, "{after:?}");
+        }
+    }
+    // Another run's records are foreign in a file of the run's own; in a shared one, so is only what follows them.
+    let mixed = format!("{whole}torn\n{}more", text(&other));
+    assert_eq!(found(&mixed, false).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 6]);
+    assert_eq!(found(&mixed, true), [(6, "more".to_owned())]);
+}
+
+#[test]
 fn runs_share_a_file() {
     let ((one, _), (other, _)) = (log("r-1", 2), log("r-2", 2));
     let mixed = [one[0].clone(), other[0].clone(), other[1].clone(), one[1].clone()];

@@ -1,4 +1,4 @@
-//! What became of a landing that is not one.
+//! What became of a landing that is not one, and of a result that could not be put on its branch.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,4 +22,14 @@ pub struct UndoneLanding {
     pub branch: String,
     /// Its tip, the same as before the landing.
     pub to: Oid,
+}
+
+/// The integration branch was not moved because it is checked out; the result is kept beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HeldIntegration {
+    /// Where it is checked out.
+    pub checkout: String,
+    /// The result, to which that checkout can be fast-forwarded.
+    pub commit: Oid,
 }

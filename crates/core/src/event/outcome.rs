@@ -13,6 +13,8 @@ pub enum VerifyScope {
     Task,
     /// The run's check, on the merged tree.
     Run,
+    /// The run's check, on the branch that the task was to be merged into, without its work.
+    Target,
 }
 
 /// How a tool call ended.
@@ -124,6 +126,8 @@ pub enum ReturnCause {
     Rejected,
     /// The user retried a finished task: a new attempt.
     Retried,
+    /// The user took a part of it, which is merged; the rest is returned: a new attempt.
+    Rest,
 }
 
 impl ReturnCause {
@@ -134,7 +138,7 @@ impl ReturnCause {
 
     /// Reports whether this return starts a new attempt, with fresh rounds and turns.
     pub fn is_new_attempt(self) -> bool {
-        matches!(self, ReturnCause::Rejected | ReturnCause::Retried)
+        matches!(self, ReturnCause::Rejected | ReturnCause::Retried | ReturnCause::Rest)
     }
 }
 

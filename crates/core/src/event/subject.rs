@@ -33,6 +33,8 @@ impl Event {
             Event::ReportDue(due) => Some(&due.task),
             Event::ReportGiven(given) => Some(&given.task),
             Event::WorkCompared(compared) => Some(&compared.task),
+            Event::WorkAdopted(adopted) => Some(&adopted.task),
+            Event::CheckFlaky(flaky) => flaky.task.as_ref(),
             Event::EgressDecided(decided) => Some(&decided.task),
             Event::SearchRequested(asked) => Some(&asked.task),
             Event::SearchEnded(ended) => Some(&ended.task),

@@ -1,4 +1,7 @@
-//! The time of an event, as people and programs read it.
+//! The time of an event, as people and programs read it, and the version of its format.
+
+/// The version of every recorded event.
+pub const VERSION: u32 = 1;
 
 /// Formats Unix milliseconds as RFC 3339 in UTC with milliseconds.
 ///

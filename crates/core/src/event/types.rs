@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 64] = [
+    pub const TYPES: [&'static str; 65] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -48,6 +48,7 @@ impl Event {
         "task.committed",
         "verify.started",
         "verify.finished",
+        "check.flaky",
         "review.requested",
         "review.approved",
         "review.verdict",

@@ -370,6 +370,24 @@ fn consent_to_hosts_covers_none_that_another_rule_asks_about() {
 }
 
 #[test]
+fn a_denial_says_whether_the_tool_or_the_permission_is_missing() {
+    let grant = |tools: &[&str], permissions: &[Permission]| Grant {
+        permissions: permissions.iter().copied().collect(),
+        ..Grant::of_tools(tools.iter().copied())
+    };
+    let table = [
+        (grant(&["grep"], &[]), "it lists the tool, but lacks the permission `file_read`"),
+        (grant(&[], &[Permission::FileRead]), "it has the permission, but does not list the tool"),
+        (grant(&[], &[]), "it lists neither the tool nor the permission `file_read`"),
+    ];
+    for (grant, expected) in table {
+        let question = Question { tool: "grep", permission: Permission::FileRead, access: Access::Own, targets: &[] };
+        let Decision::Deny { reason, .. } = Policy::default().decide(&grant, &question) else { panic!("{expected}") };
+        assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[test]
 fn every_bad_rule_is_reported() {
     let errors = Policy::new(&[rule(Deny, "Bash(x"), rule(Deny, "ok"), rule(Ask, ""), rule(Ask, "a b")], &tool_names())
         .unwrap_err();

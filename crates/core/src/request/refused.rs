@@ -50,6 +50,14 @@ pub enum RequestRefused {
         /// The state of the task.
         state: TaskState,
     },
+    /// No commit of a person's can become the task's work now.
+    #[error("{task} is {}: {}", state.in_words(), not_adoptable(*state))]
+    NotAdoptable {
+        /// The task.
+        task: TaskId,
+        /// The state of the task.
+        state: TaskState,
+    },
     /// The work has changed since it was reviewed.
     #[error("{task} has changed since you reviewed it")]
     Changed {
@@ -171,6 +179,14 @@ pub enum RequestRefused {
 
 fn joined(tasks: &[TaskId]) -> String {
     tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn not_adoptable(state: TaskState) -> &'static str {
+    if state.is_settled() {
+        "nothing takes a commit for it any more"
+    } else {
+        "a commit of yours is taken once its agent has ended or handed over its work"
+    }
 }
 
 fn nothing_to_return(state: TaskState) -> String {

@@ -2,10 +2,12 @@
 //!
 //! Work on a base whose check fails is wasted: every merged tree would fail, too. So no task is started before the base
 //! has passed, and a run whose base fails ends as wrong usage. A run that is taken over after that checks again, since
-//! the cause may have been outside the repository.
+//! the cause may have been outside the repository. A red check is tried again first, as each is.
 
 use crate::base_result::{BaseResult, RedBase};
+use crate::check_tries::{TriedCheck, Try, VerifyResult};
 use crate::event::Event;
+use crate::ids::BlobId;
 use crate::run_state::RunState;
 use crate::settings::MergeMode;
 
@@ -18,7 +20,8 @@ impl RunState {
         let command = self.settings.verify.as_deref()?;
         let is_wanted = self.settings.verify_base && self.settings.merge != MergeMode::None;
         let has_begun = || self.tasks().any(|record| record.attempt() > 0);
-        let is_open = is_wanted && self.base_result == BaseResult::Unknown && self.to_work_on().next().is_some();
+        let is_unknown = matches!(self.base_result, BaseResult::Unknown | BaseResult::FailedSoFar);
+        let is_open = is_wanted && is_unknown && self.to_work_on().next().is_some();
         (is_open && !has_begun()).then_some(command)
     }
 
@@ -26,23 +29,32 @@ impl RunState {
     pub fn red_base(&self) -> Option<&RedBase> {
         match &self.base_result {
             BaseResult::Failed(red) => Some(red),
-            BaseResult::Unknown | BaseResult::Passed => None,
+            BaseResult::Unknown | BaseResult::Passed | BaseResult::FailedSoFar => None,
         }
     }
 
     /// Applies the result of the base's check.
     pub(super) fn base_verified(&mut self, event: &Event) {
-        let Event::BaseVerified { command, passed, exit, output, .. } = event else { return };
-        self.base_result = if *passed {
-            BaseResult::Passed
-        } else {
-            BaseResult::Failed(RedBase { command: command.clone(), exit: exit.clone(), output: output.clone() })
+        let Event::BaseVerified { tree, command, passed, exit, output, .. } = event else { return };
+        // A tree that passed in an earlier run has no output here.
+        let kept = output.clone().unwrap_or_else(|| BlobId::from(""));
+        let result = VerifyResult { passed: *passed, exit: exit.clone(), output: kept };
+        let results = &mut self.merges.results;
+        results.add(Try { task: None, tree, command, result });
+        self.base_result = match results.judge(results.of(tree, command), command, self.settings.verify_retries) {
+            _ if *passed => BaseResult::Passed,
+            TriedCheck::Open => BaseResult::FailedSoFar,
+            TriedCheck::Green | TriedCheck::Red => {
+                let (tree, command) = (tree.clone(), command.clone());
+                BaseResult::Failed(RedBase { tree, command, exit: exit.clone(), output: output.clone() })
+            }
         };
     }
 
     /// Forgets that the check of the base has failed.
     pub(super) fn forget_red_base(&mut self) {
-        if self.red_base().is_some() {
+        if let Some(RedBase { tree, command, .. }) = self.red_base().cloned() {
+            self.merges.results.forget(&tree, &command);
             self.base_result = BaseResult::Unknown;
         }
     }

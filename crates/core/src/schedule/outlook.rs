@@ -98,6 +98,8 @@ enum Lack {
     Work,
     /// That work will never be there.
     Hope,
+    /// The work that it tests will never be there.
+    Tested,
     /// The task that it comes after is not settled.
     Turn,
     /// Work that it reviews is not merged.
@@ -108,13 +110,14 @@ enum Lack {
     End,
 }
 
-const LACKS: [Lack; 6] = [Lack::Work, Lack::Hope, Lack::Turn, Lack::Merge, Lack::MergeHope, Lack::End];
+const LACKS: [Lack; 7] = [Lack::Work, Lack::Hope, Lack::Tested, Lack::Turn, Lack::Merge, Lack::MergeHope, Lack::End];
 
 impl Lack {
     /// Returns the tasks of which a task can lack this.
     fn edges(self, node: &Node) -> &SharedSet<usize> {
         match self {
             Self::Work | Self::Hope => &node.depends,
+            Self::Tested => &node.tested,
             Self::Turn => &node.after,
             Self::Merge | Self::MergeHope | Self::End => &node.reviews,
         }
@@ -129,6 +132,8 @@ impl Lack {
                 !(is_seen(on) || of(on).merged && graph.reviews_of(on).all(is_seen))
             }
             Self::Hope | Self::MergeHope => of(on).dead.is_some(),
+            // What the plan itself leaves out has not failed.
+            Self::Tested => of(on).dead.is_some() && graph.at(on).is_some_and(|node| node.begins == Progress::Waiting),
             Self::Turn | Self::End => !of(on).settled,
             Self::Merge => !of(on).satisfied,
         }
@@ -169,7 +174,8 @@ impl State {
         let dead = |lack: Lack| first(lack).and_then(|on| of(on).dead);
         let waiting = progress == Progress::Waiting;
         let is_merged = progress == Progress::Merged;
-        let skipped = if waiting { dead(Lack::Hope) } else { None };
+        let hopeless = || dead(Lack::Hope).or_else(|| dead(Lack::Tested));
+        let skipped = if waiting { hopeless() } else { None };
         // What comes after an approval needs the approved work, too.
         let satisfied = is_merged && first(Lack::Merge).is_none();
         let unmerged = if is_merged { dead(Lack::MergeHope) } else { None };
@@ -180,7 +186,7 @@ impl State {
         Self {
             waiting,
             merged: is_merged,
-            ready: waiting && in_turn && node.missing == 0 && first(Lack::Work).is_none(),
+            ready: waiting && in_turn && skipped.is_none() && node.missing == 0 && first(Lack::Work).is_none(),
             satisfied,
             reviewable: satisfied || progress == Progress::Held,
             skipped,
@@ -318,8 +324,8 @@ mod tests {
     }
 
     /// A task that waits for earlier ones, by their distance, and a number that decides when it is added.
-    fn task() -> impl Strategy<Value = (Vec<(usize, bool)>, bool, u8)> {
-        (prop::collection::vec((1..5_usize, any::<bool>()), 0..4), any::<bool>(), any::<u8>())
+    fn task() -> impl Strategy<Value = (Vec<(usize, bool)>, [bool; 2], u8)> {
+        (prop::collection::vec((1..5_usize, any::<bool>()), 0..4), any::<[bool; 2]>(), any::<u8>())
     }
 
     proptest! {
@@ -330,8 +336,9 @@ mod tests {
             changes in prop::collection::vec((0..14_usize, 0..6_usize), 0..60),
         ) {
             let mut plan: Vec<(u8, Task)> = Vec::new();
-            for (number, (waits, verdict, when)) in tasks.iter().enumerate() {
-                let mut task = Task { id: name(number), verdict: *verdict, ..Task::default() };
+            for (number, (waits, [verdict, tests], when)) in tasks.iter().enumerate() {
+                let (verdict, tests_what_it_follows) = (*verdict, *tests);
+                let mut task = Task { id: name(number), verdict, tests_what_it_follows, ..Task::default() };
                 for (distance, depends) in waits {
                     let Some(on) = number.checked_sub(*distance).map(name) else { continue };
                     let list = if *depends { &mut task.depends } else { &mut task.after };

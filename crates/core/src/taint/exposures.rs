@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::exposure::Exposure;
 use super::reach::{PrivateData, Reach};
 use super::works::{Found, Works, strings};
-use crate::event::{Event, ResourceUsage, ReturnCause, ToolOutcome};
+use crate::event::{AdoptedWork, Event, ResourceUsage, ReturnCause, ToolOutcome};
 use crate::ids::{AgentId, CallId, Oid, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::Sender;
@@ -138,7 +138,7 @@ impl Exposures {
             Event::ReviewVerdict(given) => given.changes.iter().for_each(|change| self.hear(&change.task, &given.task)),
             Event::TaskMerged { task, commit, .. } => self.merged(task, commit.as_ref()),
             Event::ReportGiven(given) => self.tell_parent(&given.task),
-            Event::TaskCommitted { task, commit, .. } => {
+            Event::TaskCommitted { task, commit, .. } | Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
                 self.made(task, commit);
                 self.tell_parent(task);
             }

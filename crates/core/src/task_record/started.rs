@@ -6,6 +6,7 @@ use std::mem;
 use serde::{Deserialize, Serialize};
 
 use super::branch::{Branch, Snapshot};
+use super::choice::Chosen;
 use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::check_receipt::CheckReceipts;
@@ -78,6 +79,9 @@ pub(super) struct Started {
     pub(super) rejection_stands: bool,
     /// Requests answered, across attempts.
     pub(super) turns: u32,
+    /// What a person has chosen of its work.
+    #[serde(default)]
+    pub(super) chosen: Chosen,
     /// Tokens used, across attempts.
     pub(super) usage: Usage,
     /// What they cost, with what those may have cost that were cut off.
@@ -205,6 +209,7 @@ impl Started {
             merged: Vec::new(),
             rejection_stands: false,
             turns: 0,
+            chosen: Chosen::default(),
             usage: Usage::default(),
             cost: Cost::default(),
             requested: None,
@@ -374,10 +379,14 @@ impl Started {
                 self.summary.clone_from(summary);
                 Ok(())
             }
+            Event::WorkAdopted(adopted) => self.adopt(adopted, task),
+            // Nothing of it was checked.
+            Event::VerifyFinished { scope: VerifyScope::Target, .. } => Ok(()),
             Event::VerifyFinished { scope, passed, .. } => {
                 if *scope == VerifyScope::Task && *passed {
                     self.require(&[TaskState::Committed])?;
-                    self.hand_on(|work| Stage::Verified { work, is_approved: false })?;
+                    let approved = self.chosen.approved.take();
+                    self.hand_on(|work| Stage::Verified { is_approved: approved.as_ref() == Some(&work.tree), work })?;
                 }
                 self.count_check(*passed);
                 Ok(())
@@ -410,7 +419,8 @@ impl Started {
         }
     }
 
-    fn committed(&mut self, work: Work, task: &Task) {
+    /// Makes work the finished work, which is checked next.
+    pub(super) fn committed(&mut self, work: Work, task: &Task) {
         self.branch.repair = None;
         self.rejection_stands = false;
         self.earlier = None;
@@ -456,6 +466,8 @@ impl Started {
             self.attempt.tally = Tally::default();
             // An agent has to change rejected work, however often; a command is retried for its new output.
             self.rejection_stands = cause == ReturnCause::Rejected || self.rejection_stands && !task.is_command();
+            let is_part = cause == ReturnCause::Rest || self.chosen.is_part && cause == ReturnCause::Retried;
+            self.chosen = Chosen { is_part, ..Chosen::default() };
             self.enter(Stage::Ready);
             return Ok(());
         }
@@ -463,6 +475,8 @@ impl Started {
         tally.deletions_told |= cause == ReturnCause::Deletions;
         tally.awaits_children &= cause != ReturnCause::ChildrenEnded;
         tally.rounds += u32::from(cause.is_fault());
+        // What the agent makes of it now, nobody has chosen.
+        self.chosen.approved = None;
         // A command cannot fix anything: it is rerun from the integration branch's tip.
         self.enter(if task.is_command() { Stage::Ready } else { Stage::running() });
         Ok(())
@@ -530,7 +544,7 @@ impl Started {
         self.require(&[TaskState::Running])
     }
 
-    fn require(&self, allowed: &[TaskState]) -> Result<(), Illegal> {
+    pub(super) fn require(&self, allowed: &[TaskState]) -> Result<(), Illegal> {
         if allowed.contains(&self.stage.state()) { Ok(()) } else { Err(self.refusal()) }
     }
 

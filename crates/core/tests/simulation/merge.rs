@@ -20,6 +20,14 @@ pub(crate) async fn carry_out(world: Shared, step: MergeStep) {
             let passed = world.scenario.passes(world.git.borrow().tree(&tree));
             world.append(|_| vec![verified(&task, scope, (tree, command), passed)]).await;
         }
+        MergeStep::VerifyTarget { task, commit, command } => {
+            let scope = VerifyScope::Target;
+            let tree = world.git.borrow().tree_of(&commit);
+            let (of, with) = (tree.clone(), command.clone());
+            world.append(|_| vec![Event::VerifyStarted { task: task.clone(), scope, tree: of, command: with }]).await;
+            let passed = world.scenario.passes(world.git.borrow().tree(&tree));
+            world.append(|_| vec![verified(&task, scope, (tree, command), passed)]).await;
+        }
         MergeStep::Advance { task, into, commit, target } => {
             record_if_next(&world, &decided, vec![merged(task, commit, target)]).await;
             settle(&world, &into).await;

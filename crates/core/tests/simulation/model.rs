@@ -42,6 +42,7 @@ pub(crate) fn spec(scenario: &Scenario, task: &TaskId) -> AgentSpec {
         context_tokens: settings.context_tokens,
         max_output_tokens: settings.max_output_tokens,
         max_turns: settings.max_turns,
+        refuses_repeats: true,
     }
 }
 

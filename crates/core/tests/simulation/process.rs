@@ -155,7 +155,7 @@ fn decided(world: &Shared) -> Vec<Event> {
     match world.state.borrow().decide(&request).map(|accepted| accepted.decision) {
         Ok(Decision::Record(events)) => events,
         Ok(Decision::Return(again)) => again.tasks.iter().map(|task| returned(task, again.cause, None)).collect(),
-        Ok(Decision::Stop) => Vec::new(),
+        Ok(Decision::Stop | Decision::Adopt(_)) => Vec::new(),
         Err(refused) => panic!("{request:?} is refused: {refused}"),
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
+use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::run_state::HandOver;
 use orchestrate_core::{
     AfterFault, BlobId, CallId, Oid, ReportGiven, ReviewEnd, TaskId, TaskRecord, VerdictEnd, WithoutChanges, WorkStep,
@@ -315,7 +316,12 @@ async fn check(world: &World, record: &TaskRecord, command: String, tree: Oid) -
     world.append(|_| vec![started]).await;
     let passed = world.scenario.passes_own(&task, world.git.borrow().tree(&tree));
     world.append(|_| vec![verified(&task, scope, (tree, command), passed)]).await;
-    !passed && send_back(world, record, ReturnCause::TaskCheck).await
+    let after = world.state.borrow().after_red_check(&task);
+    match after {
+        _ if passed => false,
+        AfterRedCheck::TryAgain => true,
+        AfterRedCheck::Blame(_) => send_back(world, record, ReturnCause::TaskCheck).await,
+    }
 }
 
 /// Returns the event of a check that has ended.

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use git2::{Index, IndexEntry};
+use git2::{Index, IndexEntry, Repository};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
@@ -36,6 +36,8 @@ use crate::repo::program::Ended;
 use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::repository::{id_in, theirs, tree_of};
 use crate::repo::scratch_repo::{ScratchRepo, read_info};
+use crate::store::lfs;
+use crate::store::lfs::Pointer;
 use crate::worktree::checkout::Checkout;
 
 /// How many paths are passed to one process.
@@ -277,11 +279,15 @@ impl Landing<'_> {
     /// in the repository's own configuration: the user has not consented to that program.
     pub(crate) fn require_no_own_filter(&self, place: &Checkout, commits: [&Oid; 2]) -> Result<(), GitError> {
         let configuration = Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
-        let filters = configuration.own_filters();
+        let mut filters = configuration.own_filters();
+        let handle = self.repo.handle()?;
+        // Agents do not change what Git LFS stores, so its filter has nothing to do; it is usually the user's own.
+        if filters.iter().any(|filter| filter == lfs::FILTER) && !self.changes_pointers(&handle, commits)? {
+            filters.retain(|filter| filter != lfs::FILTER);
+        }
         if filters.is_empty() {
             return Ok(());
         }
-        let handle = self.repo.handle()?;
         let mut asked = match configuration.attributes_file() {
             Some(path) => read_info(&path)?.and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
             None => None,
@@ -294,6 +300,19 @@ impl Landing<'_> {
         let [_, to] = commits;
         let refusal = RepositoryRefusal::OwnFilter { path, filter, commit: to.clone() };
         Err(GitError::Refused { path: place.path.clone(), refusal })
+    }
+}
+
+impl Landing<'_> {
+    /// Reports whether the difference of two commits has a file that one of them stores with Git LFS.
+    fn changes_pointers(&self, handle: &Repository, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+        let (from_tree, to_tree) = (tree_of(handle, from)?, tree_of(handle, to)?);
+        let is_pointer = |tree, path: &Path| {
+            let blob = id_in(tree, path).and_then(|id| handle.find_blob(id).ok());
+            blob.is_some_and(|blob| Pointer::parse(blob.content()).is_some())
+        };
+        let changed = self.repo.store().changed_paths(from, to)?;
+        Ok(changed.iter().any(|path| is_pointer(&from_tree, path) || is_pointer(&to_tree, path)))
     }
 }
 

@@ -20,10 +20,10 @@ use crate::error::GitError;
 use crate::merge::handle::Merging;
 use crate::merge::merge_tree::{ConflictFile, INTEGRATION, Merge};
 use crate::repo::repository::{ours, theirs};
+use crate::store::index_entry::unread_entry;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::store::overlay::entry;
-use crate::store::stage::unread_entry;
 use crate::worktree::worktrees::Worktree;
 
 /// The modification time of an undecided file in conflict without markers: a second in the year
@@ -31,6 +31,8 @@ use crate::worktree::worktrees::Worktree;
 const UNDECIDED_SECONDS: i64 = 946_684_801;
 /// The mode of an executable file in a tree.
 const EXECUTABLE: i32 = 0o100_755;
+/// The mode of a submodule in a tree.
+const SUBMODULE: i32 = 0o160_000;
 /// The mode of a link in a tree.
 const LINK: i32 = 0o120_000;
 
@@ -105,10 +107,11 @@ impl Merging<'_> {
             remove(worktree, path)?;
         }
         for (path, entry) in wanted {
-            if let Some((oid, mode)) = entry {
+            if let Some((oid, mode)) = entry.filter(|(_, mode)| *mode != SUBMODULE) {
                 write(&handle, worktree, path, (oid, mode))?;
             }
         }
+        self.repo.worktrees().bring_referred(worktree)?;
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         let marked = self.remaining_markers(&tree, &paths, [target, candidate])?;
         for path in paths.iter().filter(|path| !marked.iter().any(|(marked, _)| marked == *path)) {

@@ -219,7 +219,7 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
 mod tests {
     use super::*;
     use crate::repo::repository::{Repo, ours};
-    use crate::store::stage::unread_entry;
+    use crate::store::index_entry::unread_entry;
 
     fn commit(repository: &git2::Repository, files: &[(&str, &str)], parents: &[&git2::Commit<'_>]) -> git2::Oid {
         let mut index = git2::Index::new().unwrap();

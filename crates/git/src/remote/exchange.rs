@@ -22,7 +22,7 @@ use crate::repo::refs::branch_ref;
 use crate::repo::scratch_repo::ScratchRepo;
 
 /// The scratch repository's name for the remote: one that no configuration of a user's has.
-const REMOTE: &str = "orchestrate-exchange";
+pub(super) const REMOTE: &str = "orchestrate-exchange";
 /// The scratch repository's branches for what the repository has already, so that it is not fetched again.
 const HAVE: [&str; 2] = ["have", "have-too"];
 /// The scratch repository's branch for what was fetched.
@@ -72,13 +72,13 @@ pub enum Pushed {
 
 /// What git is started for.
 #[derive(Clone, Copy, Debug)]
-struct Task<'a> {
-    command: &'static str,
+pub(super) struct Task<'a> {
+    pub(super) command: &'static str,
     /// The same in words, as a bare infinitive.
-    doing: &'static str,
-    remote: &'a str,
-    /// What takes the objects that come; `None` if only such are sent.
-    into: Option<&'a Quarantine>,
+    pub(super) doing: &'static str,
+    pub(super) remote: &'a str,
+    /// What takes the objects that come; with `None` they become the repository's own at once.
+    pub(super) into: Option<&'a Quarantine>,
 }
 
 impl Remotes<'_> {
@@ -205,7 +205,13 @@ impl Remotes<'_> {
     }
 
     /// Runs git in the scratch repository, and requires that it has done its task.
-    fn reach(&self, scratch: &ScratchRepo, terms: Terms, task: Task<'_>, args: &[&str]) -> Result<Ended, GitError> {
+    pub(super) fn reach(
+        &self,
+        scratch: &ScratchRepo,
+        terms: Terms,
+        task: Task<'_>,
+        args: &[&str],
+    ) -> Result<Ended, GitError> {
         let (cause, mut said) = match self.run(scratch, terms, task, args)? {
             Some(ended) if ended.code == 0 => return Ok(ended),
             Some(ended) => {
@@ -227,6 +233,16 @@ impl Remotes<'_> {
 
     /// Creates a scratch repository that names the remote.
     fn scratch(&self, address: &GitAddress, terms: Terms) -> Result<ScratchRepo, GitError> {
+        self.scratch_with(address, terms, &[])
+    }
+
+    /// The same with further settings.
+    pub(super) fn scratch_with(
+        &self,
+        address: &GitAddress,
+        terms: Terms,
+        more: &[(&str, &str)],
+    ) -> Result<ScratchRepo, GitError> {
         let scratch = ScratchRepo::new()?;
         let text = OsString::from(address.as_str());
         let set = |key: &str, value: &str| (key.to_owned(), OsString::from(value));
@@ -249,6 +265,7 @@ impl Remotes<'_> {
             settings.extend([set("http.followredirects", "false"), set("credential.interactive", "false")]);
         }
         settings.extend(self.repo.shared.configuration.without_hooks());
+        settings.extend(more.iter().map(|(key, value)| set(key, value)));
         if let Some(login) = address.login() {
             settings.extend(credentials(login, || scratch.leave(PASSWORDS, &stored(login)))?);
         }

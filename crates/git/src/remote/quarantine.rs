@@ -1,12 +1,12 @@
 //! Keeps what a fetch brings apart from the repository's objects until it is accepted, as a server of git does.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use orchestrate_files::TemporaryFolder;
 
 use crate::error::GitError;
+use crate::repo::program::in_list;
 
 /// The beginning of the folder's name. Git's own cleaning knows it, so it removes what a killed process leaves.
 const PREFIX: &str = "tmp_objdir-orchestrate-";
@@ -40,7 +40,7 @@ impl Quarantine {
 
     /// Returns the repository's own objects, as git reads them from a variable.
     pub(super) fn borrowed(&self) -> OsString {
-        quoted(&self.objects)
+        in_list(&self.objects)
     }
 
     /// Reports whether a file has reached the size at which git was stopped.
@@ -79,15 +79,4 @@ impl Quarantine {
             Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed())?.path())).collect(),
         }
     }
-}
-
-/// Quotes a path as git reads it from a list of folders, in which a colon would end it.
-fn quoted(path: &Path) -> OsString {
-    let escaped = path.as_os_str().as_bytes().iter().flat_map(|byte| match byte {
-        b'"' => b"\\\"".to_vec(),
-        b'\\' => b"\\\\".to_vec(),
-        b'\n' => b"\\n".to_vec(),
-        other => vec![*other],
-    });
-    OsString::from_vec([b'"'].into_iter().chain(escaped).chain([b'"']).collect())
 }

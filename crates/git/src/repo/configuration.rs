@@ -173,13 +173,15 @@ impl Configuration {
         self.value(key).is_some_and(Entry::is_true)
     }
 
-    /// Reports whether a remote has promised to send missing objects (a partial clone).
-    pub(crate) fn has_promisor(&self) -> bool {
-        let promises = |entry: &Entry| {
-            entry.key.starts_with(b"remote.")
-                && (entry.key.ends_with(b".promisor") || entry.key.ends_with(b".partialclonefilter"))
+    /// Lists the remotes that have promised to send missing objects (a partial clone), sorted.
+    pub(crate) fn promisors(&self) -> Vec<String> {
+        let named = |entry: &Entry| {
+            let key = std::str::from_utf8(&entry.key).ok()?.strip_prefix("remote.")?;
+            let name = key.strip_suffix(".promisor").filter(|_| entry.is_true());
+            Some(name.or_else(|| key.strip_suffix(".partialclonefilter"))?.to_owned())
         };
-        self.entries.iter().any(promises) || !self.text("extensions.partialclone").is_empty()
+        let names: BTreeSet<String> = self.entries.iter().filter_map(named).collect();
+        names.into_iter().collect()
     }
 
     /// Lists the filters that would change what is stored. An empty program disables a filter.
@@ -357,7 +359,12 @@ impl Configuration {
 
     /// Returns the file of attributes that `core.attributesFile` names, if it is set.
     pub(crate) fn attributes_file(&self) -> Option<PathBuf> {
-        self.for_library().ok()?.get_path("core.attributesfile").ok()
+        self.path("core.attributesfile")
+    }
+
+    /// Returns the path that a key is set to, if it is set.
+    pub(crate) fn path(&self, key: &str) -> Option<PathBuf> {
+        self.for_library().ok()?.get_path(key).ok()
     }
 }
 

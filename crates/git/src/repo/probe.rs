@@ -1,8 +1,8 @@
 //! Finds out whether a repository is supported, before anything is created in it.
 //!
 //! Each refusal states why and what to do. Where libgit2 or our staging would silently do the wrong
-//! thing (store LFS content raw, commit files outside a sparse cone as deleted), the repository is
-//! refused instead of being handled partly. This module only reads; it starts no program except
+//! thing (commit files outside a sparse cone as deleted), the repository is refused instead of being
+//! handled partly. This module only reads; it starts no program except
 //! `git config` and `git rev-parse`, which run none of their own.
 
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use crate::repo::configuration::Configuration;
 use crate::repo::program::{Program, Run};
 use crate::repo::refusal::{Operation, RepositoryRefusal, Warning};
 use crate::store::bounds;
+use crate::store::lfs;
 
 /// The repository's own attributes, which are in no commit, relative to its git directory.
 const OWN_ATTRIBUTES: &str = "info/attributes";
@@ -79,9 +80,7 @@ pub(crate) fn tree_refusal(
     let walked = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
         let path = || crate::store::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
         let is_file = entry.kind() == Some(git2::ObjectType::Blob);
-        if entry.filemode() == i32::from(git2::FileMode::Commit) {
-            found = Some(RepositoryRefusal::Submodules { path: path() });
-        } else if is_file
+        if is_file
             && bounds::is_patterns(entry.name_bytes())
             && let Ok(Some(reason)) = bounds::excess_of_blob(repository, entry.id())
         {
@@ -179,7 +178,7 @@ fn format_refusal(configuration: &Configuration) -> Option<RepositoryRefusal> {
         Some(RepositoryRefusal::Sha256)
     } else if configuration.text("extensions.refstorage") == "reftable" {
         Some(RepositoryRefusal::Reftable)
-    } else if configuration.has_promisor() {
+    } else if !configuration.text("extensions.partialclone").is_empty() {
         Some(RepositoryRefusal::PartialClone)
     } else if configuration.is_on("core.sparsecheckout") {
         Some(RepositoryRefusal::Sparse)
@@ -224,6 +223,16 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
     }
 }
 
+/// Reports whether attributes that are in no commit, of the repository or of its user, ask for a filter.
+pub(crate) fn own_attributes_ask_for(repository: &Repository, filter: &str) -> Result<bool, GitError> {
+    let users = match repository.config().and_then(|config| config.get_path("core.attributesfile")) {
+        Ok(path) => bounds::read_own(&path)?,
+        Err(_) => None,
+    };
+    let texts = [own_attributes(repository)?, users];
+    Ok(texts.into_iter().flatten().any(|text| asked(&text, b"filter=").any(|name| name == filter)))
+}
+
 /// Reads the repository's own attributes, which are in no commit.
 fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> {
     bounds::read_own(&repository.commondir().join(OWN_ATTRIBUTES))
@@ -246,14 +255,12 @@ fn asked(text: &[u8], name: &'static [u8]) -> impl Iterator<Item = String> {
     words.filter_map(move |word| word.strip_prefix(name)).map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Refuses attributes that ask for LFS, for another configured filter (git ignores one that is not
-/// configured), or for an encoding other than UTF-8.
+/// Refuses attributes that ask for a configured filter (git ignores one that is not configured) other than that of
+/// Git LFS, or for an encoding other than UTF-8.
 fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<RepositoryRefusal> {
-    let filter = asked(text, b"filter=").find(|filter| filter == "lfs" || configured.contains(filter));
-    match filter.as_deref() {
-        Some("lfs") => return Some(RepositoryRefusal::Lfs { path: path() }),
-        Some(name) => return Some(RepositoryRefusal::Filter { path: path(), filter: name.to_owned() }),
-        None => {}
+    let filter = asked(text, b"filter=").find(|filter| filter != lfs::FILTER && configured.contains(filter));
+    if let Some(filter) = filter {
+        return Some(RepositoryRefusal::Filter { path: path(), filter });
     }
     let encoding = asked(text, b"working-tree-encoding=").find(|name| !is_utf8(name))?;
     Some(RepositoryRefusal::Encoding { path: path(), encoding })

@@ -11,6 +11,7 @@
 //! Git runs in its own process group, so that Ctrl-C in the terminal does not interrupt it.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -191,6 +192,8 @@ pub(crate) struct Run<'a> {
     pub(crate) args: Vec<OsString>,
     /// The lock under which the process keeps running if we are killed; with `None` it is killed with us.
     pub(crate) outlives: Option<&'a Held>,
+    /// Whether what it creates is accessible to the user alone.
+    pub(crate) is_private: bool,
 }
 
 /// How git reaches a server.
@@ -438,6 +441,9 @@ impl Program {
         if let Some(parent) = run.work_tree.parent() {
             trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
+        if run.is_private {
+            trusted = trusted.private();
+        }
         trusted = match run.outlives {
             Some(held) => held.files().fold(trusted, Trusted::outlives_us),
             None => trusted.killed_by(&self.cancel),
@@ -464,7 +470,14 @@ impl<'a> Run<'a> {
             environment: Vec::new(),
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
             outlives: None,
+            is_private: false,
         }
+    }
+
+    /// Makes what git creates accessible to the user alone, whatever the umask is.
+    pub(crate) fn private(mut self) -> Self {
+        self.is_private = true;
+        self
     }
 
     /// Adds settings.
@@ -492,6 +505,20 @@ impl Ended {
         let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
         GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
     }
+}
+
+/// Quotes a path as git reads it from a list of folders, in which a colon would end it.
+pub(crate) fn in_list(path: &Path) -> OsString {
+    let mut quoted = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
 }
 
 /// Runs a git process until it ends, with any exit code.
@@ -561,6 +588,7 @@ mod tests {
     fn a_git_that_others_could_have_put_there_is_refused_by_name() {
         let (folder, search) = fake_git("#!/bin/sh\necho git version 2.45.0\n");
         std::fs::create_dir(folder.path().join(".git")).unwrap();
+        std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let refusal = Program::find_in(&search).unwrap_err();
         assert_eq!(refusal, RepositoryRefusal::GitNotTrusted(folder.path().join("git")));
     }

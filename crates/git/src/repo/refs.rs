@@ -201,7 +201,9 @@ impl Repo {
     /// # Errors
     /// If the refs cannot be read.
     pub fn kept(&self, run: &orchestrate_core::RunId) -> Result<Vec<RefEntry>, GitError> {
-        self.refs_below(&run.keep_prefix())
+        let mut kept = self.refs_below(&run.attempts_prefix())?;
+        kept.extend(self.refs_below(&run.keep_prefix())?);
+        Ok(kept)
     }
 
     /// Creates a branch at a kept commit; it never moves an existing branch.

@@ -11,6 +11,11 @@ use crate::repo::version::OLDEST;
 /// a large project have.
 pub(crate) const MAX_INCLUDED: usize = 50_000;
 
+/// How deep submodules may be nested; others are left empty.
+pub(crate) const DEEPEST_SUBMODULE: usize = 8;
+/// How many submodules are looked for; others are left empty.
+pub(crate) const MOST_SUBMODULES: usize = 500;
+
 /// Why a repository is not used; [`RepositoryRefusal::fix`] returns what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -30,18 +35,6 @@ pub enum RepositoryRefusal {
     /// The repository keeps its refs in reftable files.
     #[error("it keeps refs as reftable, which is not supported yet")]
     Reftable,
-    /// The commit has submodules.
-    #[error("it has submodules ({path}), which are not supported yet")]
-    Submodules {
-        /// Where one of them is.
-        path: PathBuf,
-    },
-    /// The commit stores files with Git LFS.
-    #[error("{path} stores files with Git LFS, which is not supported yet")]
-    Lfs {
-        /// The attributes file with the filter.
-        path: PathBuf,
-    },
     /// The attributes ask for a filter that is configured, so that git would run a program to store files.
     #[error("{path} names the filter {filter:?}, but no program may run on agents' files")]
     Filter {
@@ -100,8 +93,8 @@ pub enum RepositoryRefusal {
     /// The index is split.
     #[error("its index is split, which is not supported yet")]
     SplitIndex,
-    /// The repository is a partial clone: objects are missing by design.
-    #[error("it is a partial clone, which is not supported yet")]
+    /// The repository is a partial clone of an old version of git, which libgit2 does not open.
+    #[error("it is a partial clone in the form of an old git (`extensions.partialClone`), which is not supported yet")]
     PartialClone,
     /// An operation such as a merge or rebase is in progress.
     #[error("{0} is in progress")]
@@ -170,6 +163,27 @@ pub enum RepositoryRefusal {
     UnreadableIndex(String),
 }
 
+/// Why the folder of a submodule is left empty in worktrees.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeftEmpty {
+    /// No name is given to it.
+    #[error("`.gitmodules` does not name it")]
+    Unnamed,
+    /// Its name or its path could lead elsewhere.
+    #[error("its name `{0}` could lead elsewhere")]
+    UnsafeName(String),
+    /// The user's repository does not have it.
+    #[error("`.git/modules` does not have it; `git submodule update --init --recursive` fetches it")]
+    NotThere,
+    /// The user's repository does not have the commit, or not all of its files.
+    #[error("its commit {0} is not complete in `.git/modules`; `git submodule update --init --recursive` fetches it")]
+    Incomplete(String),
+    /// There are too many, or they are nested too deep.
+    #[error("there are more than {MOST_SUBMODULES} submodules, or they are nested more than {DEEPEST_SUBMODULE} deep")]
+    TooMany,
+}
+
 /// How a file leads back into the checkout, in a form that cannot be changed exactly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -232,14 +246,15 @@ impl RepositoryRefusal {
             Self::Unborn => "make a first one, for example `git commit --allow-empty -m start`",
             Self::Sha256 => "use a clone made with `--object-format=sha1`",
             Self::Reftable => "run `git refs migrate --ref-format=files`",
-            Self::Submodules { .. } => "start from a commit without them",
-            Self::Lfs { .. } => "start from a commit without `filter=lfs`",
             Self::Patterns { .. } => "change that file and try again",
             Self::IncludesTooMuch { .. } => "list fewer, or create them with `[worktree] setup`",
             Self::LeadsBack { link, .. } => link.fix(),
             Self::Sparse => "run `git sparse-checkout disable`",
             Self::SplitIndex => "run `git update-index --no-split-index`",
-            Self::PartialClone => "run `git fetch --refetch --no-filter` or make a full clone",
+            Self::PartialClone => {
+                "run `git config remote.origin.promisor true`, with the name of that remote, and then `git config --unset \
+                 extensions.partialClone`"
+            }
             Self::InProgress(_) => "finish or abort it first",
             Self::UnreadableConfiguration(_) => "fix it until `git config --list` works here",
             Self::EndlessConfiguration { file: Some(_), .. } => {
@@ -320,6 +335,23 @@ pub enum Warning {
     Jujutsu,
     /// Some objects are in another repository, which confined commands cannot see.
     BorrowedObjects,
+    /// Objects of HEAD are not there yet, in a partial clone.
+    Incomplete {
+        /// How many are known to be missing.
+        objects: usize,
+    },
+    /// The folder of a submodule is empty in worktrees.
+    EmptySubmodule {
+        /// The submodule, relative to the top of the checkout.
+        path: PathBuf,
+        /// Why.
+        reason: LeftEmpty,
+    },
+    /// Files that are stored with Git LFS are pointers in worktrees.
+    Pointers {
+        /// How many.
+        files: usize,
+    },
 }
 
 impl std::fmt::Display for Operation {
@@ -348,6 +380,22 @@ impl std::fmt::Display for Warning {
             }
             Warning::DetachedHead => f.write_str("no branch is checked out, so the result cannot be landed"),
             Warning::Shallow => f.write_str("this is a shallow clone; `git fetch --unshallow` completes it"),
+            Warning::Incomplete { objects } => {
+                let (objects, are) =
+                    if *objects == 1 { ("1 file", "is") } else { (&*format!("{objects} files"), "are") };
+                write!(f, "{objects} of this partial clone {are} not here yet; a run fetches what it starts from")
+            }
+            Warning::EmptySubmodule { path, reason } => {
+                write!(f, "the submodule {} is left empty for agents and checks: {reason}", shown_path(path))
+            }
+            Warning::Pointers { files } => {
+                let (files, are) = if *files == 1 { ("1 file", "is") } else { (&*format!("{files} files"), "are") };
+                write!(
+                    f,
+                    "{files} of Git LFS {are} not in `.git/lfs`, so agents and checks find the pointer; \
+                    `git lfs fetch` brings it"
+                )
+            }
             Warning::Jujutsu => f.write_str("jujutsu manages this repository too and may move branches"),
         }
     }

@@ -23,8 +23,11 @@ use crate::repo::program::{Environment, Program};
 use crate::repo::refusal::{RepositoryRefusal, Warning};
 use crate::repo::retry;
 use crate::repo::scratch_repo::ScratchRepo;
+use crate::repo::submodules;
+use crate::repo::submodules::Pins;
 use crate::store::bounds;
 use crate::store::bounds::Excess;
+use crate::store::openat::path_of;
 use crate::store::tree_files::ListedTrees;
 
 /// The folder of the branches of runs, which git cannot create beside a branch of that name.
@@ -233,16 +236,20 @@ impl Repo {
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with
-    /// submodules, LFS files, filters or encodings, with too many files to copy to each worktree,
-    /// or with a branch that blocks the names of runs' branches. Also refuses a machine without a
-    /// writable folder for temporary files. Commands that only look at a repository do not require
-    /// this, because its user continues to work beside a run.
+    /// filters or encodings, with too many files to copy to each worktree, or with a branch that blocks
+    /// the names of runs' branches. Also refuses a machine without a writable folder for temporary
+    /// files. Commands that only look at a repository do not require this, because its user continues
+    /// to work beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
     pub fn require_ready(&self) -> Result<(), GitError> {
         self.require_at_rest()?;
-        self.require_plain_tree(&self.head()?.commit)?;
+        let head = self.head()?.commit;
+        // What a partial clone lacks cannot be examined yet, and a run may start from another commit.
+        if self.lacking(&head)?.is_empty() {
+            self.require_plain_tree(&head)?;
+        }
         self.worktrees().require_includable()
     }
 
@@ -304,8 +311,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Refuses a commit whose tree has something unsupported: submodules, LFS files, filters or encodings, or files
-    /// that name the checkout by its absolute path where a tool would follow it.
+    /// Refuses a commit whose tree has something unsupported: filters or encodings, or files that name the checkout by
+    /// its absolute path where a tool would follow it.
     ///
     /// [`Repo::require_ready`] checks HEAD; call this for another base.
     ///
@@ -381,12 +388,41 @@ impl Repo {
         Ok(ours(commit.id()))
     }
 
-    /// Lists what the user should know and what does not prevent a run.
+    /// Lists what the user should know and what does not prevent a run that starts from a commit.
     ///
     /// # Errors
-    /// If the checkout cannot be read.
+    /// If the checkout or the commit cannot be read.
+    pub fn warnings_for(&self, commit: &Oid) -> Result<Vec<Warning>, GitError> {
+        let mut warnings = probe::warnings(&*self.handle()?)?;
+        warnings.extend(self.not_brought(commit)?);
+        Ok(warnings)
+    }
+
+    /// Lists what the user should know and what does not prevent a run from HEAD.
+    ///
+    /// # Errors
+    /// As [`Repo::warnings_for`].
     pub fn warnings(&self) -> Result<Vec<Warning>, GitError> {
-        probe::warnings(&*self.handle()?)
+        self.warnings_for(&self.head()?.commit)
+    }
+
+    /// Lists what worktrees of a commit lack, because the repository does not have it.
+    fn not_brought(&self, commit: &Oid) -> Result<Vec<Warning>, GitError> {
+        let objects = self.lacking(commit)?.len();
+        if objects > 0 {
+            return Ok(vec![Warning::Incomplete { objects }]);
+        }
+        let handle = self.handle()?;
+        let pins = Pins::of_tree(&tree_of(&handle, commit)?);
+        let pins = pins.map_err(GitError::library(format!("read the files of {commit}")))?;
+        let places = submodules::places(&self.shared.git_dir, &self.shared.common_dir);
+        let found = submodules::find(&self.program, &handle, &places, pins)?;
+        let empty = found.into_iter().filter_map(|module| {
+            Some(Warning::EmptySubmodule { path: path_of(&module.path), reason: module.objects.err()? })
+        });
+        let mut warnings: Vec<Warning> = empty.collect();
+        warnings.extend(self.missing_lfs_files(&handle, commit)?);
+        Ok(warnings)
     }
 
     /// Creates a commit object; no ref moves.

@@ -110,6 +110,12 @@ impl ScratchRepo {
         Ok(self.folder.join(name))
     }
 
+    /// Writes a file of this name with any bytes, and returns its path.
+    pub(crate) fn leave_bytes(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, GitError> {
+        self.write(name, bytes)?;
+        Ok(self.folder.join(name))
+    }
+
     /// Sets what git finds configured in the scratch repository, by settings in the syntax of its files; of two values
     /// for one key, the later counts.
     pub(crate) fn configure(&self, settings: impl Iterator<Item = Vec<u8>>) -> Result<(), GitError> {

@@ -6,6 +6,8 @@ pub(crate) mod diff;
 pub(crate) mod glob;
 pub(crate) mod handle;
 pub(crate) mod ignore;
+pub(crate) mod index_entry;
+pub(crate) mod lfs;
 pub(crate) mod objects;
 pub(crate) mod openat;
 pub(crate) mod overlay;

@@ -197,6 +197,25 @@ pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Er
     })
 }
 
+/// Writes a file in an open folder from an open one, atomically, replacing an existing entry. The new file shares the
+/// blocks of the other if the file system supports that, and has the time of its modification, or that of a second ago
+/// if that is older: an index that is written now is then newer, for a git that counts in seconds, too.
+pub(crate) fn write_from(mut file: File, to: impl AsFd, name: &[u8], executable: bool) -> Result<(), Errno> {
+    let mut stat = rustix::fs::fstat(&file)?;
+    let mode = if executable { 0o777 } else { 0o666 };
+    write_with(to, name, mode, |copy| {
+        let created = rustix::fs::fstat(&*copy)?;
+        if stat.st_mtime >= created.st_mtime {
+            (stat.st_mtime, stat.st_mtime_nsec) = (created.st_mtime - 1, 0);
+        }
+        let times = times_of(&stat);
+        if rustix::fs::ioctl_ficlone(&*copy, &file).is_err() {
+            std::io::copy(&mut file, copy).map_err(|error| errno(&error))?;
+        }
+        rustix::fs::futimens(&*copy, &times)
+    })
+}
+
 /// Copies a regular file to an open folder that has none of that name, or one that a killed process left, together
 /// with its time of modification. The copy shares its blocks if the file system supports that, and has no more
 /// permissions than the file, less the umask.

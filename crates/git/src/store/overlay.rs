@@ -3,14 +3,14 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use git2::{Index, Repository};
+use git2::{Index, ObjectType, Repository};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::repository::{ours, tree_of};
 use crate::repo::retry;
 use crate::store::handle::Store;
-use crate::store::stage::unread_entry;
+use crate::store::index_entry::unread_entry;
 
 impl Store<'_> {
     /// Stores a tree that has each of the paths, and everything below it, as `from` has it, and everything else as
@@ -67,10 +67,12 @@ impl Store<'_> {
     }
 }
 
-/// Returns the content's id and the mode of a file in a tree, if it has that file.
+/// Returns the content's id and the mode of a file in a tree, if it has that file, or the commit of a submodule.
 pub(crate) fn entry(repository: &Repository, treeish: &Oid, path: &Path) -> Result<Option<(git2::Oid, i32)>, GitError> {
     match tree_of(repository, treeish)?.get_path(path) {
-        Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => Ok(Some((entry.id(), entry.filemode()))),
+        Ok(entry) if matches!(entry.kind(), Some(ObjectType::Blob | ObjectType::Commit)) => {
+            Ok(Some((entry.id(), entry.filemode())))
+        }
         Ok(_) => Ok(None),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),

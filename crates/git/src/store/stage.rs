@@ -5,7 +5,8 @@
 //! We read the files ourselves below the worktree's descriptor, decide ourselves which are ignored
 //! (see [`crate::store::ignore`]), and libgit2 converts line ends in our own process; neither starts
 //! a program. If git would need a program, or libgit2 is known to store something else than git, we
-//! fail: for a changed file with a configured `filter`, or with a `working-tree-encoding`.
+//! fail: for a changed file with a configured `filter`, or with a `working-tree-encoding`. A file of Git LFS is stored
+//! as its pointer, if its content is one that the user's repository has, and so is not new.
 //!
 //! A file whose metadata matches the index is not read again, unless it is not older than the
 //! index (git's own rule for "racy" entries). Such a file is only compared with what the index has of it: in each fresh
@@ -14,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
-use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
+use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Repository};
 use orchestrate_core::Oid;
 use orchestrate_core::git_path::is_storable;
 use rustix::fs::{FileType, Stat};
@@ -26,25 +27,24 @@ use crate::repo::probe;
 use crate::repo::repository::{Repo, theirs};
 use crate::repo::retry;
 use crate::store::bounds;
+use crate::store::index_entry::{
+    EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same, nanoseconds, seconds,
+};
+use crate::store::lfs;
+use crate::store::lfs::{LfsStore, Pointer};
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::store::walk::{Found, Walk};
+use crate::worktree::brought;
 use crate::worktree::unfinished::{drop_conflicts, require_decided};
 use crate::worktree::worktrees::Worktree;
 
-/// The largest file that an agent may add or change; larger ones do not belong in a repository.
-const MAX_FILE_BYTES: u64 = 256 << 20;
 /// The most files that one snapshot may add or change: an unignored `node_modules` has ten times as many.
 const MAX_NEW_FILES: usize = 50_000;
 /// The most bytes that one snapshot may add or change.
 const MAX_NEW_BYTES: u64 = 1 << 30;
 /// The attributes that can make git store other bytes than the file has.
 const CONVERTING: [&str; 4] = ["text", "crlf", "eol", "ident"];
-
-const REGULAR: u32 = 0o100_644;
-const EXECUTABLE: u32 = 0o100_755;
-const LINK: u32 = 0o120_000;
-const GITLINK: u32 = 0o160_000;
 
 /// The most new files that are synced one by one, at some milliseconds each. Syncing everything at
 /// once takes a tenth of a second and waits for the writes of other processes.
@@ -69,6 +69,8 @@ struct Stager<'a> {
     worktree: &'a Worktree,
     store: &'a Repository,
     conversion: Conversion,
+    /// The contents that are stored with Git LFS.
+    lfs: LfsStore,
     /// The modification time of the index in seconds and nanoseconds. Files that are not older are read.
     index_time: (i64, i64),
     /// The folder that was opened last. The index is sorted, so the next file is mostly in the same one.
@@ -99,6 +101,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     require_decided(worktree, &index)?;
     drop_conflicts(&mut index)?;
     let mut walk = Walk::new(worktree, &repository)?;
+    require_submodules_unchanged(worktree, &tracked, &walk)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
     // Looked up before anything is stored: if `git gc` has removed objects since, they are stored again.
@@ -110,6 +113,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
         worktree,
         store: unsynced.as_ref().unwrap_or(&repository),
         conversion: Conversion::of(repo, &repository)?,
+        lfs: LfsStore::of(&repo.shared.configuration, repo.common_dir()),
         index_time: modified(&index_path)?,
         last_folder: None,
         new_files: 0,
@@ -122,6 +126,17 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     }
     let changed = changed? || conflicted;
     Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
+}
+
+/// Requires that nothing was changed in the folders of submodules, since no tree of this repository could hold that.
+fn require_submodules_unchanged(
+    worktree: &Worktree,
+    tracked: &BTreeMap<Vec<u8>, IndexEntry>,
+    walk: &Walk<'_>,
+) -> Result<(), GitError> {
+    let links = tracked.iter().filter(|(_, entry)| entry.mode == GITLINK);
+    let links = links.map(|(path, entry)| (path.clone(), entry.id)).collect();
+    brought::require_unchanged(worktree.root(), worktree.admin_dir(), &links, walk.standard())
 }
 
 /// The result of staging one path.
@@ -229,6 +244,9 @@ impl Stager<'_> {
             return Err(unstorable(path, format!("git cannot use it: {reason}")));
         }
         self.walk.require_plain_attributes_for(path)?;
+        if self.attribute(path, "filter")?.as_deref() == Some(lfs::FILTER) {
+            return Ok((self.store_lfs(path, &bytes, known)?, stat));
+        }
         let failed = || self.uncommitted(path, bytes.len());
         let converts = match self.converts(path) {
             // A file that was checked out without its filter and not changed since is stored as in
@@ -250,6 +268,33 @@ impl Stager<'_> {
         Ok((id, stat))
     }
 
+    /// Stores a file as Git LFS would, if its content is the one that was there, or the user's repository has it.
+    fn store_lfs(&self, path: &[u8], bytes: &[u8], known: Option<&IndexEntry>) -> Result<git2::Oid, GitError> {
+        if let Some(entry) = known.filter(|entry| is_blob(bytes, entry.id)) {
+            return Ok(entry.id);
+        }
+        let pointer = Pointer::parse(bytes).unwrap_or_else(|| Pointer::to(bytes));
+        let before = known.and_then(|entry| self.store.find_blob(entry.id).ok().map(|blob| (entry.id, blob)));
+        let before = before.and_then(|(id, blob)| Some((id, Pointer::parse(blob.content())?)));
+        if let Some((id, _)) = before.filter(|(_, before)| *before == pointer) {
+            return Ok(id);
+        }
+        // Git LFS stores an empty file as it is.
+        let text = if bytes.is_empty() { String::new() } else { pointer.text() };
+        if !text.is_empty() && !self.lfs.has(&pointer) {
+            let reason = "its attributes store it with Git LFS, and a new content cannot be stored there; restore the \
+                          file, or leave it out, and report what has to change there";
+            return Err(unstorable(path, reason));
+        }
+        retry::while_swept(|| self.store.blob(text.as_bytes())).map_err(self.uncommitted(path, text.len()))
+    }
+
+    /// Returns the value of an attribute that is set to a string, as the files of the worktree say.
+    fn attribute(&self, path: &[u8], name: &str) -> Result<Option<String>, GitError> {
+        let value = self.store.get_attr_bytes(&path_of(path), name, AttrCheckFlags::FILE_THEN_INDEX);
+        value.map(|value| named(value.map(<[u8]>::to_vec))).map_err(|error| unstorable(path, error.message()))
+    }
+
     /// Returns why a file was not stored: because of the file, unless the disk is full.
     fn uncommitted(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
         move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
@@ -265,12 +310,12 @@ impl Stager<'_> {
             let value = self.store.get_attr_bytes(&path_of(path), name, flags);
             value.map(|value| value.map(<[u8]>::to_vec)).map_err(|error| unstorable(path, error.message()))
         };
-        if let Some(filter) = named(attribute("filter")?)
+        if let Some(filter) = self.attribute(path, "filter")?
             && self.conversion.filters.contains(&filter)
         {
             return Err(GitError::FilterAsked { path: path_of(path), filter });
         }
-        if let Some(name) = named(attribute("working-tree-encoding")?).filter(|name| !probe::is_utf8(name)) {
+        if let Some(name) = self.attribute(path, "working-tree-encoding")?.filter(|name| !probe::is_utf8(name)) {
             return Err(unstorable(path, format!("its attributes name the encoding {name}, which is not supported")));
         }
         if self.conversion.auto_crlf {
@@ -346,39 +391,6 @@ impl Conversion {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
-pub(crate) fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
-    IndexEntry {
-        ctime: IndexTime::new(seconds(stat.st_ctime) as i32, nanoseconds(stat.st_ctime_nsec) as u32),
-        mtime: IndexTime::new(seconds(stat.st_mtime) as i32, nanoseconds(stat.st_mtime_nsec) as u32),
-        dev: stat.st_dev as u32,
-        ino: stat.st_ino as u32,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        file_size: stat.st_size as u32,
-        ..unread_entry(path, mode, id)
-    }
-}
-
-/// Creates an index entry without metadata of a file, so that the file is read at the next staging.
-pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry {
-    let never = IndexTime::new(0, 0);
-    IndexEntry {
-        ctime: never,
-        mtime: never,
-        dev: 0,
-        ino: 0,
-        mode,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id,
-        flags: u16::try_from(path.len()).unwrap_or(0xfff).min(0xfff),
-        flags_extended: 0,
-        path: path.to_vec(),
-    }
-}
-
 /// Returns the value of an attribute that is set to a string, or `None` if it is only set or unset.
 fn named(value: Option<Vec<u8>>) -> Option<String> {
     let value = value?;
@@ -386,35 +398,6 @@ fn named(value: Option<Vec<u8>>) -> Option<String> {
         AttrValue::String(_) | AttrValue::Bytes(_) => Some(String::from_utf8_lossy(&value).into_owned()),
         _ => None,
     }
-}
-
-/// Reports whether a file has the metadata that the index recorded.
-pub(crate) fn looks_same(stat: &Stat, entry: &IndexEntry) -> bool {
-    let on_disk = entry_of(&[], entry.mode, entry.id, stat);
-    let facts = |entry: &IndexEntry| {
-        let times =
-            (entry.mtime.seconds(), entry.mtime.nanoseconds(), entry.ctime.seconds(), entry.ctime.nanoseconds());
-        (times, entry.file_size, entry.ino, entry.uid, entry.gid)
-    };
-    facts(&on_disk) == facts(entry)
-}
-
-/// Reports whether a file has the very bytes that the index has of it. What cannot be read does not.
-fn has_still(folder: &OwnedFd, name: &[u8], entry: &IndexEntry) -> bool {
-    let read = openat::read(folder, name, MAX_FILE_BYTES);
-    read.is_ok_and(|read| read.is_some_and(|(bytes, _)| is_blob(&bytes, entry.id)))
-}
-
-fn is_blob(bytes: &[u8], id: git2::Oid) -> bool {
-    git2::Oid::hash_object(git2::ObjectType::Blob, bytes).is_ok_and(|hashed| hashed == id)
-}
-
-fn seconds(value: impl TryInto<i64>) -> i64 {
-    value.try_into().unwrap_or_default()
-}
-
-fn nanoseconds(value: impl TryInto<i64>) -> i64 {
-    value.try_into().unwrap_or_default()
 }
 
 fn modified(path: &std::path::Path) -> Result<(i64, i64), GitError> {

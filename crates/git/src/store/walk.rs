@@ -7,7 +7,8 @@
 //!
 //! A `.git` below the top does not make a folder a repository for us. It is reported and skipped,
 //! and the files beside it are ordinary files. So nothing that an agent cloned or initialised
-//! inside its worktree is lost.
+//! inside its worktree is lost. The folder of a submodule is not entered: what may be in it is decided in
+//! [`crate::worktree::brought`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -20,6 +21,7 @@ use rustix::fs::{FileType, Stat};
 use crate::error::GitError;
 use crate::store::bounds;
 use crate::store::ignore::{Rules, Standard};
+use crate::store::index_entry::{GITLINK, Recorded};
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::worktrees::Worktree;
@@ -61,8 +63,13 @@ impl<'a> Walk<'a> {
         Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new() })
     }
 
+    /// Returns the rules that apply everywhere.
+    pub(crate) fn standard(&self) -> &Standard {
+        &self.standard
+    }
+
     /// Finds the files that are not tracked; `tracked` is the index by path.
-    pub(crate) fn untracked<T>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
+    pub(crate) fn untracked<T: Recorded>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
         let mut found = Found::default();
         let mut open: Vec<ToEnter> = vec![(Vec::new(), None)];
         while let Some(folder) = open.pop() {
@@ -75,7 +82,7 @@ impl<'a> Walk<'a> {
         Ok(found)
     }
 
-    fn enter<T>(
+    fn enter<T: Recorded>(
         &mut self,
         (folder, above): ToEnter,
         tracked: &BTreeMap<Vec<u8>, T>,
@@ -107,7 +114,8 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let path = join(folder, &name);
-            if !is_folder && tracked.contains_key(&path) {
+            let known = tracked.get(&path);
+            if known.is_some_and(|known| !is_folder || known.mode() == GITLINK) {
                 continue;
             }
             if self.standard.is_ignored(&rules, &path, is_folder)? {

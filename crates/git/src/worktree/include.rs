@@ -25,6 +25,7 @@ use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
+use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
@@ -73,10 +74,13 @@ impl Worktrees<'_> {
         let mut copied = Vec::new();
         for path in files {
             if self.copy_one(&from, worktree, relocation.as_ref(), &path)? {
-                copied.push(path_of(&path));
+                copied.push(path);
             }
         }
-        Ok(copied)
+        if !copied.is_empty() {
+            Copies::read(worktree)?.add(worktree, &copied)?;
+        }
+        Ok(copied.iter().map(|path| path_of(path)).collect())
     }
 
     /// Returns what leads files to another folder than the checkout, unless they are seen at its path there as well.
@@ -297,6 +301,15 @@ impl Worktrees<'_> {
         let files = self.included()?;
         let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
         Ok(parts.any(|part| files.iter().any(|file| path_of(file) == part)))
+    }
+
+    /// Lists the files of the user's checkout that git ignores, and the folders of which it ignores everything.
+    ///
+    /// # Errors
+    /// If git cannot list them.
+    pub fn ignored(&self) -> Result<BTreeSet<PathBuf>, GitError> {
+        let listed = self.untracked(&["--exclude-standard".to_owned(), "--directory".to_owned()])?;
+        Ok(listed.iter().map(|path| path_of(path.strip_suffix(b"/").unwrap_or(path))).collect())
     }
 
     /// Lists the files that are copied to each worktree.

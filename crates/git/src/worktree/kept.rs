@@ -52,7 +52,8 @@ impl Worktrees<'_> {
         let (handle, mut missing) = (self.repo.handle()?, false);
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
         let walked = tree_of(&handle, tree)?.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
-            missing |= !objects.exists(entry.id());
+            // The commit of a submodule is in another repository.
+            missing |= entry.kind() != Some(git2::ObjectType::Commit) && !objects.exists(entry.id());
             if missing { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
         });
         match walked {

@@ -171,9 +171,9 @@ impl Worktrees<'_> {
 }
 
 /// Reports whether a path is tracked, or is in a tracked path's way, or below one.
-pub(super) fn touches(tracked: &BTreeMap<Vec<u8>, ()>, path: &[u8]) -> bool {
+pub(super) fn touches(tracked: &BTreeMap<Vec<u8>, u32>, path: &[u8]) -> bool {
     let below = join(path, b"");
-    let is_above = tracked.range(below.clone()..).next().is_some_and(|(next, ())| next.starts_with(&below));
+    let is_above = tracked.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below));
     let mut at = path;
     while !at.is_empty() {
         if tracked.contains_key(at) {
@@ -185,7 +185,7 @@ pub(super) fn touches(tracked: &BTreeMap<Vec<u8>, ()>, path: &[u8]) -> bool {
 }
 
 /// Reports whether a worktree has a folder without any file that git does not ignore: it would not be brought.
-fn holds_empty_folder(worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>, tops: &[Entry]) -> Result<bool, GitError> {
+fn holds_empty_folder(worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, u32>, tops: &[Entry]) -> Result<bool, GitError> {
     let mut open = vec![Vec::new()];
     while let Some(folder) = open.pop() {
         let failed = || GitError::errno("list", worktree.path().join(path_of(&folder)));

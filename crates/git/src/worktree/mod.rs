@@ -1,10 +1,14 @@
 //! The worktrees of agents, and code that reads the user's checkout.
 
+pub(crate) mod brought;
 pub(crate) mod checkout;
+pub(crate) mod copies;
 pub(crate) mod exchange;
+pub(crate) mod filling;
 pub(crate) mod handle;
 pub(crate) mod include;
 pub(crate) mod kept;
+pub(crate) mod lfs_files;
 pub(crate) mod links_back;
 pub(crate) mod made;
 pub(crate) mod moved;
@@ -17,6 +21,7 @@ pub(crate) mod shown;
 pub(crate) mod shown_refs;
 pub(crate) mod source_times;
 pub(crate) mod stand_in;
+pub(crate) mod submodules;
 pub(crate) mod uncommitted;
 pub(crate) mod unfinished;
 pub(crate) mod worktrees;

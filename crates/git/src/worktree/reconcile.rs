@@ -15,7 +15,7 @@ use crate::worktree::handle::Worktrees;
 /// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// The folders with the refs of runs, one subfolder for each run.
-const REF_FOLDERS: [&str; 2] = ["refs/heads/orchestrate", "refs/orchestrate/keep"];
+const REF_FOLDERS: [&str; 3] = ["refs/heads/orchestrate", "refs/orchestrate/keep", "refs/orchestrate/attempts"];
 
 /// The result of [`Worktrees::reconcile`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,10 +112,10 @@ pub(crate) fn put_entry(
     make: impl FnOnce(&Path) -> Result<(), GitError>,
 ) -> Result<(), GitError> {
     let (folder, place) = aside(admin_dir)?;
-    std::fs::create_dir(&place).map_err(GitError::io("make", &place))?;
+    orchestrate_files::create_folder(&place).map_err(GitError::io("make", &place))?;
     make(&place)?;
     let worktrees = admin_dir.parent().unwrap_or(admin_dir);
-    std::fs::create_dir_all(worktrees).map_err(GitError::io("make", worktrees))?;
+    orchestrate_files::create_folder(worktrees).map_err(GitError::io("make", worktrees))?;
     std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
     absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
 }
@@ -124,7 +124,7 @@ pub(crate) fn put_entry(
 /// it, which is emptied.
 fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
-    std::fs::create_dir_all(&folder).map_err(GitError::io("make", &folder))?;
+    orchestrate_files::create_folder(&folder).map_err(GitError::io("make", &folder))?;
     let place = folder.join(admin_dir.file_name().unwrap_or_default());
     absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
     Ok((folder, place))

@@ -80,11 +80,11 @@ impl Worktrees<'_> {
             .try_for_each(|path| remove_new_file(worktree, path))
     }
 
-    /// Returns the paths in a worktree's index.
-    pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, ()>, GitError> {
+    /// Returns the paths in a worktree's index, each with its mode.
+    pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, u32>, GitError> {
         let path = worktree.admin_dir().join("index");
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
-        Ok(index.iter().map(|entry| (entry.path, ())).collect())
+        Ok(index.iter().map(|entry| (entry.path, entry.mode)).collect())
     }
 
     /// Returns what the tracked files of the user's checkout take, as far as git has noted it.
@@ -97,7 +97,7 @@ impl Worktrees<'_> {
     }
 
     /// Finds the untracked files of a worktree.
-    pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>) -> Result<Found, GitError> {
+    pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, u32>) -> Result<Found, GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         Walk::new(worktree, &repository)?.untracked(tracked)
     }

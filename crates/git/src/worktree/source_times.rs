@@ -25,7 +25,7 @@ use crate::repo::lock_holder::Work;
 use crate::repo::repository::tree_of;
 use crate::store::openat;
 use crate::store::openat::path_of;
-use crate::store::stage::{entry_of, looks_same};
+use crate::store::index_entry::{entry_of, looks_same};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;

@@ -2,8 +2,9 @@
 //!
 //! That is ignored files, and the `.git` of nested repositories. A file that is the same in the user's
 //! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
-//! worktree. Nor is what was brought from the base, which the project's setup and its check make again. Nothing is
-//! stored or changed here.
+//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. Nor is what
+//! was brought from the base, which the project's setup and its check make again, or what a program only caches for its
+//! next run. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,9 +18,13 @@ use crate::error::GitError;
 use crate::store::ignore::{Rules, Standard};
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
+use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
+
+/// Folders in which programs keep only what they make again from the other files.
+const CACHES: [&[u8]; 4] = [b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"];
 
 /// A search for ignored files that exist only in a worktree.
 struct Search<'a> {
@@ -28,7 +33,9 @@ struct Search<'a> {
     checkout: OwnedFd,
     /// What becomes of paths into the checkout in a copy.
     relocation: Relocation,
-    tracked: BTreeMap<Vec<u8>, ()>,
+    /// The copies that were made for `.worktreeinclude`.
+    copies: Copies,
+    tracked: BTreeMap<Vec<u8>, u32>,
 }
 
 impl Worktrees<'_> {
@@ -41,7 +48,8 @@ impl Worktrees<'_> {
         worktree.verify_untampered()?;
         let checkout = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = Relocation::new(self.repo.workdir(), worktree.path());
-        let search = Search { worktree, checkout, relocation, tracked: self.tracked(worktree)? };
+        let (copies, tracked) = (Copies::read(worktree)?, self.tracked(worktree)?);
+        let search = Search { worktree, checkout, relocation, copies, tracked };
         let found = self.walk(worktree, &search.tracked)?;
         let (mut uncommitted, brought) = (Vec::new(), self.brought_to(worktree)?);
         for (path, is_folder) in found.ignored {
@@ -86,6 +94,9 @@ impl Search<'_> {
     fn is_only_here(&self, top: (Vec<u8>, bool)) -> Result<bool, GitError> {
         let mut open = vec![top];
         while let Some((path, is_folder)) = open.pop() {
+            if is_folder && is_cache(&path) {
+                continue;
+            }
             if is_folder {
                 let failed = || GitError::errno("list", self.worktree.path().join(path_of(&path)));
                 let opened = openat::open_folder(self.worktree.root(), &path).map_err(failed())?;
@@ -98,14 +109,18 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Reports whether the user's checkout has the same file or link. Also true for a pipe or
-    /// socket, which has no content to lose.
+    /// Reports whether the user's checkout has the same file or link, or had it when it was copied. Also true for a
+    /// pipe or socket, which has no content to lose.
     fn is_in_the_checkout(&self, path: &[u8]) -> Result<bool, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
-        let kind = openat::look(&opened, name).map_err(failed())?.as_ref().map(openat::kind);
+        let stat = openat::look(&opened, name).map_err(failed())?;
+        let kind = stat.as_ref().map(openat::kind);
         if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
+            return Ok(true);
+        }
+        if stat.is_some_and(|stat| self.copies.has_unchanged(path, &stat)) {
             return Ok(true);
         }
         // A file that cannot be opened there counts as missing.
@@ -142,4 +157,10 @@ impl Search<'_> {
             Relocated::Same | Relocated::LeftOut => None,
         }
     }
+}
+
+/// Reports whether a folder holds only what a program makes again.
+fn is_cache(path: &[u8]) -> bool {
+    let (_, name) = openat::split(path);
+    CACHES.contains(&name)
 }

@@ -25,6 +25,7 @@ use crate::repo::refs::branch_ref;
 use crate::repo::refusal::{Operation, RepositoryRefusal};
 use crate::repo::repository::{ours, tree_of};
 use crate::store::openat;
+use crate::worktree::brought;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::private_git_dir;
@@ -123,6 +124,9 @@ impl Worktree {
         let mut mounts = vec![Mount::new(checkout, Mounted::Writable(self.path.clone()))];
         mounts.extend(private_git_dir::mounts(&GitDirs { common_dir, admin_dir: &self.admin_dir }, config, &refs));
         mounts.push(Mount::new(checkout.join(".git"), Mounted::File(private_git_dir::pointer())));
+        for folder in self.read_only_folders() {
+            mounts.push(Mount::new(checkout.join(&folder), Mounted::ReadOnly(self.path.join(&folder))));
+        }
         View::Host(HostView { mounts, ..HostView::default() })
     }
 
@@ -145,6 +149,9 @@ impl Worktree {
         let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
         let mut masks = refs.masks(common_dir);
         masks.push(Mask { path: self.path.join(".git"), content: Content::ReadOnly });
+        for folder in self.read_only_folders() {
+            masks.push(Mask { path: self.path.join(folder), content: Content::ReadOnly });
+        }
         masks.push(Mask { path: common_dir.join("config"), content: Content::File(config.clone()) });
         let mut optional = shown::shown(common_dir, &self.admin_dir);
         // With it, programs that do not use git itself find their commit in every tier.
@@ -152,6 +159,16 @@ impl Worktree {
         let stand_in = StandInFor { worktree: &self.path, common_dir, admin_dir: &self.admin_dir }.with(config, &refs);
         let (writable, composed) = (vec![self.path.clone()], vec![common_dir.to_owned()]);
         View::Host(HostView { writable, optional, composed, masks, stand_in: Some(stand_in), ..HostView::default() })
+    }
+
+    /// Returns the folders in it whose changes would be lost, relative to it, as far as they are there. A link in the
+    /// place of one is not followed.
+    fn read_only_folders(&self) -> Vec<PathBuf> {
+        let mut folders = brought::outer_folders(&self.admin_dir);
+        folders.retain(|folder| {
+            std::fs::symlink_metadata(self.path.join(folder)).is_ok_and(|found| found.is_dir())
+        });
+        folders
     }
 
     /// Removes the configuration that git copies from the user's checkout if worktrees may have their own
@@ -280,6 +297,9 @@ impl Worktrees<'_> {
             if let Some(times) = &spec.times {
                 self.set_recorded_times(&worktree, times, &head)?;
             }
+        } else {
+            // A killed process may have filled it only in part.
+            self.complete(&worktree)?;
         }
         Ok(worktree)
     }
@@ -522,7 +542,8 @@ impl Worktrees<'_> {
             Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
             None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
         }
-        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args);
+        // Whoever could write to git's entry would choose what runs in the user's next command there.
+        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args).private();
         self.repo.program.require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =
@@ -551,17 +572,6 @@ impl Worktrees<'_> {
         let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
         let mounted_at = self.are_mounted().then(|| self.repo.workdir().to_owned());
         Ok(Worktree { path, admin_dir, root, branch, mounted_at })
-    }
-
-    /// Sets the worktree's tracked files and index to those of a commit or tree. Other files stay.
-    /// No filter is run, wherever it is configured.
-    pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
-        worktree.verify_untampered()?;
-        let args = ["read-tree", "--reset", "-u", treeish.as_str()];
-        let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        let scratch = self.repo.scratch_for_files()?;
-        let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
-        self.repo.program.require(&run).map(drop)
     }
 }
 

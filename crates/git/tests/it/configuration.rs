@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use orchestrate_core::Oid;
 use orchestrate_git::{GitError, Merge, Move, Repo, RepositoryRefusal, SnapshotRules, WorktreeSpec};
 
 use crate::support::{Fixture, command, write_files};
@@ -92,9 +93,11 @@ fn no_condition_hides_a_filter_or_a_promise_from_us() {
         let refused = matches!(refused, GitError::Refused { refusal: RepositoryRefusal::Filter { .. }, .. });
         assert!(refused, "{condition}: a filter was not seen");
         let fixture = hiding(condition, "[remote \"origin\"]\n\tpromisor = true\n");
-        let refused = fixture.open(&fixture.project()).unwrap_err();
-        let refused = matches!(refused, GitError::Refused { refusal: RepositoryRefusal::PartialClone, .. });
-        assert!(refused, "{condition}: a promise was not seen");
+        // Only of a partial clone is it known that something is missing.
+        let (tip, lost) = (fixture.tip("HEAD"), fixture.git(&["rev-parse", "HEAD^{tree}"]));
+        let (two, rest) = lost.split_at(2);
+        std::fs::remove_file(fixture.project().join(".git/objects").join(two).join(rest)).unwrap();
+        assert_eq!(fixture.repo().lacking(&tip).unwrap(), [Oid::new(lost)], "{condition}: a promise was not seen");
     }
 }
 

@@ -76,13 +76,15 @@ fn other_formats() {
 }
 
 #[test]
-fn a_partial_clone() {
+fn a_partial_clone_of_an_old_git() {
     let fixture = Fixture::new(&[("a", "1\n")]);
-    fixture.git(&["config", "uploadpack.allowFilter", "true"]);
-    let clone = fixture.path().join("clone");
-    let from = format!("file://{}", fixture.project().display());
-    git_in(&fixture.path(), &["clone", "-q", "--filter=blob:none", &from, clone.to_str().unwrap()]);
-    assert_eq!(refusal(&clone), RepositoryRefusal::PartialClone);
+    fixture.git(&["config", "core.repositoryformatversion", "1"]);
+    fixture.git(&["config", "extensions.partialClone", "origin"]);
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::PartialClone);
+    // The control: it is ready after what the refusal tells its user to do.
+    fixture.git(&["config", "remote.origin.promisor", "true"]);
+    fixture.git(&["config", "--unset", "extensions.partialClone"]);
+    require_ready(&fixture.project());
 }
 
 #[test]
@@ -101,17 +103,10 @@ fn sparse_and_split() {
 }
 
 #[test]
-fn submodules_lfs_and_encodings() {
-    let inner = Fixture::new(&[("a", "1\n")]);
-    let fixture = Fixture::new(&[("b", "1\n")]);
-    let url = inner.project();
-    fixture.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", url.to_str().unwrap(), "sub"]);
-    fixture.git(&["commit", "-q", "-m", "submodule"]);
-    let path = PathBuf::from("sub");
-    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Submodules { path });
+fn encodings_that_only_a_program_could_convert() {
+    // The control: Git LFS is no reason to refuse, and neither is UTF-8.
     let fixture = Fixture::new(&[("deep/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")]);
-    let path = PathBuf::from("deep/.gitattributes");
-    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Lfs { path });
+    require_ready(&fixture.project());
     let attributes = "*.txt working-tree-encoding=UTF-8\n*.ps1 text working-tree-encoding=UTF-16LE-BOM eol=crlf\n";
     let fixture = Fixture::new(&[(".gitattributes", attributes)]);
     let (path, encoding) = (PathBuf::from(".gitattributes"), "UTF-16LE-BOM".to_owned());
@@ -134,17 +129,12 @@ fn filters_that_are_configured() {
     fixture.git(&["config", "--add", "filter.up.clean", ""]);
     ready().unwrap();
     fixture.git(&["config", "--unset-all", "filter.up.clean"]);
-    for (attributes, name) in [("* filter=mine\n", "mine"), ("* filter=lfs", "lfs")] {
-        fixture.git(&["config", "filter.mine.process", "cat"]);
-        std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
-        write_files(&fixture.project(), &[(".git/info/attributes", attributes)]);
-        let path = PathBuf::from(".git/info/attributes");
-        let expected = match name {
-            "lfs" => RepositoryRefusal::Lfs { path },
-            _ => RepositoryRefusal::Filter { path, filter: name.to_owned() },
-        };
-        assert_eq!(refusal(&fixture.project()), expected);
-    }
+    fixture.git(&["config", "filter.mine.process", "cat"]);
+    std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
+    write_files(&fixture.project(), &[(".git/info/attributes", "* filter=mine\n")]);
+    let path = PathBuf::from(".git/info/attributes");
+    let expected = RepositoryRefusal::Filter { path, filter: "mine".to_owned() };
+    assert_eq!(refusal(&fixture.project()), expected);
 }
 
 #[test]

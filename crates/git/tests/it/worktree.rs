@@ -439,6 +439,30 @@ fn what_no_tree_holds_is_listed() {
 }
 
 #[test]
+fn neither_caches_nor_copies_that_nothing_has_changed_are_only_here() {
+    let files = [("a", "1\n"), (".gitignore", "*.log\n__pycache__/\ndeps/\n"), (".worktreeinclude", "*.log\ndeps/\n")];
+    let fixture = Fixture::new(&files);
+    let (mine, theirs) = ([("one.log", "1\n"), ("two.log", "2\n"), ("deps/lib", "l\n")], "changed since\n");
+    write_files(&fixture.project(), &mine);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    repo.worktrees().copy_included(&worktree).unwrap();
+    let uncommitted = || repo.worktrees().uncommitted(&worktree).unwrap();
+    // The user's own files go on, and so does a program that keeps a cache.
+    write_files(&fixture.project(), &[("one.log", theirs)]);
+    std::fs::remove_file(fixture.project().join("two.log")).unwrap();
+    std::fs::remove_dir_all(fixture.project().join("deps")).unwrap();
+    write_files(
+        worktree.path(),
+        &[("__pycache__/a.pyc", "c"), ("src/__pycache__/b.pyc", "c"), ("deps/__pycache__/c", "c")],
+    );
+    assert_eq!(uncommitted(), Vec::<PathBuf>::new());
+    // The control: what was changed or made here exists nowhere else, however alike it looks.
+    write_files(worktree.path(), &[("two.log", "9\n"), ("deps/made", "m\n")]);
+    assert_eq!(uncommitted(), ["deps/", "two.log"].map(PathBuf::from));
+}
+
+#[test]
 fn what_is_tracked_in_an_ignored_folder_is_stored() {
     let fixture = Fixture::new(&[("build/kept", "1\n")]);
     fixture.commit_files(&[(".gitignore", "build/\n")], "ignored since");

@@ -147,6 +147,58 @@ fn facts_that_would_be_misread_are_refused() {
     assert!(matches!(resumed, Err(JournalError::NewerFact { seq: 52, .. })), "{resumed:?}");
 }
 
+/// Changes a stored record as a disk may, past what keeps facts from being changed.
+fn flip(path: &Path, column: &str, seq: u64) {
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch(&format!(
+            "DROP TRIGGER events_are_final;
+             UPDATE events SET {column} = {} WHERE seq = {seq};",
+            if column == "ts_ms" { "ts_ms + 1".to_owned() } else { format!("replace({column}, 'T1', 'T3')") }
+        ))
+        .unwrap();
+}
+
+#[test]
+fn a_flipped_bit_is_found_at_reading_and_named() {
+    // The record of the eleventh task, whose number is 1 and 0.
+    for column in ["body", "task", "ts_ms"] {
+        let (folder, path) = journal();
+        flip(&path, column, 12);
+        let store = store(folder.path());
+        let read = store.state(&run()).unwrap_err();
+        assert!(matches!(&read, JournalError::Undecodable { seq: 12, .. }), "{column}: {read}");
+        assert!(read.to_string().contains("has changed on disk"), "{read}");
+        // What was recorded before it can be read.
+        let readable = store.readable_events(&run(), 0, 99).unwrap();
+        assert_eq!(readable.events.len(), 11, "{column}");
+        assert!(readable.unreadable.is_some() && store.events(&run(), 0, 99).is_err());
+        assert_eq!(store.events(&run(), 0, 11).unwrap().len(), 11);
+        // The run is listed, with the others.
+        assert_eq!(store.runs().unwrap().len(), 1);
+    }
+}
+
+/// The journal of a version that stored no checksums.
+#[test]
+fn records_without_a_checksum_stay_readable() {
+    let (folder, path) = journal();
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("DROP TRIGGER events_are_final; UPDATE events SET sum = NULL;").unwrap();
+    connection.execute_batch("ALTER TABLE events DROP COLUMN sum").unwrap();
+    drop(connection);
+    require_whole(folder.path());
+    let store = store(folder.path());
+    let journal = Journal::resume(&store, &run()).unwrap();
+    journal.append_blocking(added("T50")).unwrap();
+    drop(journal);
+    assert_eq!(store.state(&run()).unwrap().tasks().count(), 51);
+    // What cannot follow is taken for damage there: nothing else says what the record was.
+    flip(&path, "body", 12);
+    let read = store.state(&run()).unwrap_err();
+    assert!(matches!(&read, JournalError::Undecodable { .. }), "{read}");
+}
+
 #[test]
 fn facts_are_never_changed_or_deleted() {
     let (_folder, path) = journal();

@@ -9,6 +9,7 @@ mod crash;
 mod damage;
 mod inbox;
 mod lease;
+mod removal;
 mod replay;
 mod sequencer;
 mod support;

@@ -85,6 +85,19 @@ impl<'a> PlannedCommand<'a> {
                 "correct the command if neither does".to_owned(),
             ),
         };
+        self.not_found(message, suggestion)
+    }
+
+    /// Returns the finding that its file lies in the user's checkout, where git ignores it, and so in no worktree.
+    pub fn only_in_checkout(&self, path: &str) -> Finding {
+        let path = path.trim_start_matches("./");
+        let top = path.split_once('/').map_or_else(|| path.to_owned(), |(top, _)| format!("{top}/"));
+        let message = format!("the file `{path}` lies in your checkout but is not committed, so no worktree has it");
+        let suggestion = format!("add `{top}` to .worktreeinclude, or let `[worktree] setup` make it");
+        self.not_found(message, suggestion)
+    }
+
+    fn not_found(&self, message: String, suggestion: String) -> Finding {
         Finding {
             line: self.line.unwrap_or_default(),
             column: usize::from(self.line.is_some()),

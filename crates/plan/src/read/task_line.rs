@@ -109,6 +109,7 @@ impl Draft {
             parallel: attributes.parallel,
             optional: self.optional,
             may_change_nothing: false,
+            tests_what_it_follows: false,
             goal: self.goal,
         }
     }

@@ -1,35 +1,41 @@
 //! Parses a call that sets a file's mode, owner or times, and carries it out.
 //!
-//! Everything is read from the caller once, and the file is held by a descriptor from then on, so
+//! Landlock does not restrict these changes, not even for read-only files, and compilers, archivers
+//! and git depend on them. Everything is read from the caller once, and the file is held by a descriptor from then on, so
 //! what is checked is what is changed. The file must be below a writable root or have no name any
 //! more, and must belong to the job's own user.
+//!
+//! Deliberately absent: changes of the owner, and the bits that make a program run as its owner or
+//! group. No build needs them.
 
-use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use libc::c_long;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{AtFlags, FileType, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
+use super::caller::{Caller, descriptor, is_below, low_half, own_link};
 use crate::sys::Call;
 
 /// `fchmodat2`, which is newer than libc's table; its number is the same on every architecture.
 pub(super) const FCHMODAT2: c_long = 452;
-/// The maximum length of a path in the kernel (linux/limits.h).
-const LONGEST_PATH: usize = 4096;
+/// Calls that set the mode, the owner or the times of a file.
+pub(super) const SETS_ATTRIBUTES: &[c_long] =
+    &[libc::SYS_fchmod, libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_utimensat];
+#[cfg(target_arch = "x86_64")]
+pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] =
+    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
 /// The set-user-id and set-group-id bits, which make a program run as its owner or group.
 const IDENTITY: u32 = 0o6000;
 /// The set-group-id bit. It is harmless on a folder, whose group is then given to new files in it.
 const FOLDERS_GROUP: u32 = 0o2000;
 /// The value that `chown` takes for "unchanged".
 const UNCHANGED: u32 = u32::MAX;
-/// How often to look for a file at its current name while another process renames it.
-const RENAMED: usize = 8;
 const NANOS_PER_MICRO: i64 = 1_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -46,7 +52,7 @@ enum Change {
 }
 
 impl Asked {
-    /// Parses a call of [`super::seccomp`]'s list and opens its file.
+    /// Parses one of these calls and opens its file.
     pub(super) fn read(call: &Call) -> Result<Self, Errno> {
         let [first, second, third, fourth, fifth] = call.arguments;
         let caller = Caller { pid: call.pid };
@@ -101,42 +107,6 @@ fn stays(asked: u32, found: u32) -> bool {
     asked == UNCHANGED || asked == found
 }
 
-/// Reports whether a file is below one of the roots, or has no name any more and so is the job's
-/// own.
-fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool {
-    if found.st_nlink == 0 {
-        return true;
-    }
-    (0..RENAMED).any(|_| {
-        let Ok(path) = std::fs::read_link(own_link(file)) else { return false };
-        let Some(root) = roots.iter().filter(|root| path.starts_with(root)).max() else { return false };
-        let Ok(there) = open_below(root, path.strip_prefix(root).unwrap_or(&path)) else { return false };
-        rustix::fs::fstat(there).is_ok_and(|there| (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino))
-    })
-}
-
-fn own_link(file: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
-}
-
-fn open_below(root: &Path, below: &Path) -> Result<OwnedFd, Errno> {
-    let how = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let root = rustix::fs::open(root, how, Mode::empty())?;
-    if below.as_os_str().is_empty() {
-        return Ok(root);
-    }
-    rustix::fs::openat2(&root, below, how, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
-}
-
-/// Returns the lower half: the kernel ignores the upper half of an `int` argument too.
-fn low_half(argument: u64) -> u32 {
-    (argument & u64::from(u32::MAX)) as u32
-}
-
-fn descriptor(argument: u64) -> i32 {
-    low_half(argument).cast_signed()
-}
-
 fn owner(user: u64, group: u64) -> Change {
     Change::Owner { user: low_half(user), group: low_half(group) }
 }
@@ -149,11 +119,6 @@ enum Clock {
     Microseconds,
     #[cfg(target_arch = "x86_64")]
     Seconds,
-}
-
-/// The thread that made the call.
-struct Caller {
-    pid: u32,
 }
 
 impl Caller {
@@ -184,56 +149,6 @@ impl Caller {
     #[cfg(not(target_arch = "x86_64"))]
     fn read_older(&self, _: &Call) -> Result<(OwnedFd, Change), Errno> {
         Err(Errno::NOSYS)
-    }
-
-    /// Opens the file of one of the caller's descriptors.
-    fn opened(&self, number: i32) -> Result<OwnedFd, Errno> {
-        let link = match number {
-            libc::AT_FDCWD => format!("/proc/{}/cwd", self.pid),
-            number => format!("/proc/{}/fd/{number}", self.pid),
-        };
-        rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|_| Errno::BADF)
-    }
-
-    /// Opens the file that the caller names, resolved from the caller's directory.
-    fn named_at(&self, directory: u64, address: u64, flags: u64) -> Result<OwnedFd, Errno> {
-        let (directory, flags) = (descriptor(directory), AtFlags::from_bits_retain(low_half(flags)));
-        if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
-            return Err(Errno::INVAL);
-        }
-        let text = self.path(address)?;
-        let path = Path::new(OsStr::from_bytes(&text));
-        // C libraries change the file of a descriptor this way.
-        let number =
-            ["/proc/self/fd", "/dev/fd"].iter().find_map(|dir| path.strip_prefix(dir).ok()?.to_str()?.parse().ok());
-        match number {
-            Some(number) => return self.opened(i32::abs(number)),
-            None if !text.is_empty() => {}
-            None if flags.contains(AtFlags::EMPTY_PATH) => return self.opened(directory),
-            None => return Err(Errno::NOENT),
-        }
-        let mut how = OFlags::PATH | OFlags::CLOEXEC;
-        how.set(OFlags::NOFOLLOW, flags.contains(AtFlags::SYMLINK_NOFOLLOW));
-        let resolve = ResolveFlags::NO_MAGICLINKS;
-        if path.is_absolute() {
-            return rustix::fs::openat2(rustix::fs::CWD, path, how, Mode::empty(), resolve);
-        }
-        rustix::fs::openat2(self.opened(directory)?, path, how, Mode::empty(), resolve)
-    }
-
-    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
-        let memory = File::open(format!("/proc/{}/mem", self.pid)).map_err(|_| Errno::PERM)?;
-        // The read ends early where the caller's memory does.
-        memory.read_at(bytes, address).map_err(|_| Errno::FAULT)
-    }
-
-    fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
-        let mut bytes = vec![0; LONGEST_PATH];
-        let count = self.read(address, &mut bytes)?;
-        bytes.truncate(count);
-        let end = bytes.iter().position(|byte| *byte == 0).ok_or(Errno::NAMETOOLONG)?;
-        bytes.truncate(end);
-        Ok(bytes)
     }
 
     fn times(&self, address: u64, clock: Clock) -> Result<Timestamps, Errno> {

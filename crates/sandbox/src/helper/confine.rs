@@ -49,7 +49,7 @@ impl Restrictions {
         Ok(Self {
             landlock: confined.then(|| landlock::prepare(spec, version)).transpose()?.flatten(),
             seccomp: confined
-                .then(|| seccomp::compile(spec.confinement, spec.network, landlock::scopes_signals(version)))
+                .then(|| seccomp::compile(spec.confinement, landlock::scopes_signals(version)))
                 .transpose()?,
             limits: limits(spec),
             confinement: spec.confinement,

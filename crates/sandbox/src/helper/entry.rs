@@ -5,13 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{keeper, supervisor};
+use super::{keeper, remover, supervisor};
 
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";
 
 /// The second argument with which it keeps a command of the user's own instead of supervising a job.
 pub(crate) const KEEP_ARG: &str = "keep";
+
+/// The second argument with which it only removes folders.
+pub(crate) const REMOVE_ARG: &str = "remove";
 
 /// The exit code of a helper that was started without its descriptors; a coordinator never sees it.
 const MISUSED: i32 = 125;
@@ -32,6 +35,7 @@ pub fn run_helper_if_asked() {
         [keep, control, hang_up, command @ ..] if keep == KEEP_ARG => {
             descriptor(control).map(|control| keeper::run(control, hang_up == "ignored", command))
         }
+        [remove, folders @ ..] if remove == REMOVE_ARG => Some(remover::run(folders)),
         [control, spec] => {
             descriptor(control).zip(descriptor(spec)).map(|(control, spec)| supervisor::run(control, spec))
         }

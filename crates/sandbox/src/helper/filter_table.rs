@@ -49,6 +49,17 @@ pub(super) fn verdict(verdict: u32) -> sock_filter {
     instruction(RETURN, verdict, 0, 0)
 }
 
+/// Combines two programs: the second decides about what the first allows.
+pub(super) fn followed(mut first: BpfProgram, second: BpfProgram) -> Result<BpfProgram, String> {
+    let length = first.len();
+    for (at, step) in first.iter_mut().enumerate().filter(|(_, step)| step.code == RETURN && step.k == ALLOW) {
+        let over = u32::try_from(length - at - 1).map_err(|_| "seccomp: the filter is too long".to_owned())?;
+        *step = instruction(JUMP, over, 0, 0);
+    }
+    first.extend(second);
+    Ok(first)
+}
+
 /// Combines the programs of calls, which must be sorted by number, into one filter. All other calls
 /// are allowed.
 pub(super) fn filter(calls: Vec<Call>) -> Result<BpfProgram, String> {

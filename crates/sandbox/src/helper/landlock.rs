@@ -17,7 +17,7 @@ use landlock::{
 };
 
 use super::protocol::Spec;
-use crate::job::Network;
+use crate::sys;
 use crate::tier::Confinement;
 
 /// The newest ABI whose rights are requested; an older kernel restricts those that it knows.
@@ -38,9 +38,25 @@ const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 /// A ruleset that is ready to be applied.
 pub(super) struct Ruleset(RulesetCreated);
 
-/// Reports whether Landlock keeps signals and abstract sockets inside.
+/// Reports whether Landlock keeps signals and abstract sockets inside. So new a kernel also lets the supervisor copy
+/// the descriptors of any thread (Linux 6.9).
 pub(super) fn scopes_signals(version: i64) -> bool {
     version >= SCOPED
+}
+
+/// Reports whether programs can have sockets in the fallback tier.
+pub(crate) fn has_sockets_in_fallback() -> bool {
+    scopes_signals(sys::landlock_version())
+}
+
+/// Returns what programs cannot do in the fallback tier that they can in the other one.
+pub(crate) fn forbidden_in_fallback() -> &'static str {
+    if has_sockets_in_fallback() {
+        "programs reach their own servers by TCP and local sockets, but have no UDP and no datagrams"
+    } else {
+        "programs have no sockets, not even for servers of their own (the full tier allows them, and Linux 6.12 does in \
+         this one)"
+    }
 }
 
 /// Fails if the kernel's Landlock is too weak to stand alone.
@@ -65,7 +81,8 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
         .handle_access(all)
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
         .map_err(text)?;
-    if spec.confinement == Confinement::Fallback && spec.network != Network::Host {
+    // Where no namespace does; what is granted nevertheless, the supervisor connects (`sockets`).
+    if spec.confinement == Confinement::Fallback {
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
     }
     let mut created = ruleset.create().map_err(text)?;

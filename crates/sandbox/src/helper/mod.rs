@@ -12,24 +12,28 @@
 
 mod attributes;
 mod by_pid;
+mod caller;
 mod conditions;
 mod confine;
 mod disk;
 mod entry;
 mod filter_table;
 mod guardian;
+mod handed_over;
 mod keeper;
 mod landlock;
 mod measure;
 mod memory;
-mod modes;
 mod poll_set;
 pub(crate) mod protocol;
+mod remover;
 mod seccomp;
+mod shared_memory;
+mod sockets;
 mod supervisor;
 mod tree;
 
-pub(crate) use entry::KEEP_ARG;
 pub use entry::{HELPER_ARG, helper_installed, run_helper_if_asked};
+pub(crate) use entry::{KEEP_ARG, REMOVE_ARG};
 pub(crate) use keeper::Told;
-pub(crate) use landlock::machine_facts;
+pub(crate) use landlock::{forbidden_in_fallback, has_sockets_in_fallback, machine_facts};

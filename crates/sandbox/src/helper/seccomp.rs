@@ -12,30 +12,20 @@ use std::os::unix::net::UnixStream;
 use libc::c_long;
 use seccompiler::{BpfProgram, SeccompCmpOp, SeccompRule};
 
-use super::attributes::FCHMODAT2;
+use super::attributes::{FCHMODAT2, SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE};
 use super::by_pid;
 use super::conditions::{Rules, all, any, bits, compare, equal, program, text, when, when_not, when_pointer};
 use super::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
-use super::modes;
-use crate::job::Network;
+use super::handed_over;
 use crate::sys;
 use crate::tier::Confinement;
 
 /// The compiled filter of a tier.
 pub(super) struct Filter {
     program: BpfProgram,
-    /// Whether it hands the calls of [`SETS_ATTRIBUTES`] to the supervisor.
+    /// Whether it hands calls to the supervisor ([`super::handed_over`]).
     asks: bool,
 }
-
-/// Calls that set the mode, the owner or the times of a file; see [`super::attributes`].
-const SETS_ATTRIBUTES: &[c_long] =
-    &[libc::SYS_fchmod, libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_utimensat];
-#[cfg(target_arch = "x86_64")]
-const SETS_ATTRIBUTES_HERE: &[c_long] =
-    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
-#[cfg(not(target_arch = "x86_64"))]
-const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
 
 /// Refused in both tiers, besides those that [`super::by_pid`] lists.
 const REFUSED: &[c_long] = &[
@@ -90,7 +80,7 @@ const REFUSED_HERE: &[c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Refused in the fallback tier without a network, where no namespace makes them harmless.
+/// Refused in the fallback tier if Landlock has no scopes, which no namespace makes up for there.
 const NETWORK_CALLS: &[c_long] =
     &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 
@@ -198,13 +188,38 @@ const MAKES_WITH_MODE_HERE: &[(c_long, u8, u8)] = &[];
 /// The flags with which a file is created, with a name or without one (asm-generic/fcntl.h).
 const MAKES_FILE: [u64; 2] = [0o100, 0o20_000_000];
 
+/// Calls that open files, with the index of their flags.
+const OPENS: &[(c_long, u8)] = &[(libc::SYS_openat, 2)];
+#[cfg(target_arch = "x86_64")]
+const OPENS_HERE: &[(c_long, u8)] = &[(libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS_HERE: &[(c_long, u8)] = &[];
+/// The flags by which C libraries open shared memory, with those of them that are set: to create a file, and not to
+/// follow a link to one. Folders, which are opened so much more often, are left out.
+const OPENS_SHARED_MEMORY: [(u64, u64); 2] = [
+    (libc::O_CREAT as u64, libc::O_CREAT as u64),
+    ((libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_PATH) as u64, libc::O_NOFOLLOW as u64),
+];
+#[cfg(target_arch = "x86_64")]
+const LINKS_HERE: &[c_long] = &[libc::SYS_link, libc::SYS_unlink];
+#[cfg(not(target_arch = "x86_64"))]
+const LINKS_HERE: &[c_long] = &[];
+
+/// `MSG_FASTOPEN` (linux/socket.h), which sends the first bytes of a connection to an address.
+const FAST_OPEN: u64 = 0x2000_0000;
+/// The protocol of a socket that may be named besides the default.
+const TCP: u64 = 6;
+/// The levels and options that lead packets over other machines: `IP_OPTIONS`, and of IPv6 `IPV6_2292RTHDR`,
+/// `IPV6_2292PKTOPTIONS` and `IPV6_RTHDR` (linux/in.h, linux/in6.h).
+const ROUTES: [(u64, u64); 4] = [(0, 4), (41, 5), (41, 6), (41, 57)];
+
 /// The bits of a socket's type that are not flags (linux/net.h).
 const SOCKET_TYPE: u64 = 0xf;
 
 /// Compiles the filter of a tier. `scoped` is whether Landlock keeps signals and abstract sockets
 /// inside.
-pub(super) fn compile(confinement: Confinement, network: Network, scoped: bool) -> Result<Filter, String> {
-    let rules = RulesOfTier::of(confinement, network, scoped)?;
+pub(super) fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
+    let rules = RulesOfTier::of(confinement, scoped)?;
     Ok(Filter { program: filter_table::filter(rules.calls()?)?, asks: confinement == Confinement::Fallback })
 }
 
@@ -214,12 +229,12 @@ struct RulesOfTier {
     refused: Rules,
     /// Refused with ENOSYS.
     absent: BTreeSet<c_long>,
-    /// Handed to the supervisor.
-    asked: BTreeSet<c_long>,
+    /// Handed to the supervisor if one of the call's rules matches, or if it has none; otherwise allowed.
+    asked: Rules,
 }
 
 impl RulesOfTier {
-    fn of(confinement: Confinement, network: Network, scoped: bool) -> Result<Self, String> {
+    fn of(confinement: Confinement, scoped: bool) -> Result<Self, String> {
         let mut refused: Rules =
             [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
         refused.extend(by_pid::refused(confinement, scoped)?);
@@ -228,61 +243,83 @@ impl RulesOfTier {
         refused.extend(lends_identity()?);
         refused.insert(libc::SYS_clone, any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?);
         let mut absent: BTreeSet<c_long> = ABSENT.iter().copied().collect();
-        let mut asked = BTreeSet::new();
+        let mut asked = Rules::new();
         match confinement {
             Confinement::Fallback => {
-                refuse_in_fallback(&mut refused, network, scoped)?;
+                refuse_in_fallback(&mut refused, scoped)?;
                 absent.extend(ABSENT_IN_FALLBACK);
-                asked.extend([SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat());
+                asked.extend(asked_in_fallback(scoped)?);
             }
             _ => {
                 refused.insert(libc::SYS_unshare, any(bits(0, NAMESPACES))?);
-                // The namespace of a network also holds the abstract sockets of the host.
-                let local = if network != Network::Host || scoped { Some(libc::AF_UNIX) } else { None };
-                refused.insert(libc::SYS_socket, other_families(local)?);
-                if network == Network::Host {
-                    refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
-                }
+                refused.insert(libc::SYS_socket, other_families()?);
             }
         }
         Ok(Self { refused, absent, asked })
     }
 
     fn calls(&self) -> Result<Vec<Call>, String> {
-        let numbers: BTreeSet<c_long> = self.refused.keys().chain(&self.absent).chain(&self.asked).copied().collect();
+        let numbers: BTreeSet<c_long> =
+            self.refused.keys().chain(&self.absent).chain(self.asked.keys()).copied().collect();
         let call = |number: c_long| {
-            let otherwise = match number {
-                _ if self.absent.contains(&number) => filter_table::refusal(libc::ENOSYS),
-                _ if self.asked.contains(&number) => ASK_LISTENER,
-                _ => ALLOW,
-            };
+            let otherwise = self.unless_refused(number)?;
+            let refusal = filter_table::refusal(libc::EPERM);
             let program = match self.refused.get(&number).map(Vec::as_slice) {
-                None => vec![filter_table::verdict(otherwise)],
-                Some([]) => vec![filter_table::verdict(filter_table::refusal(libc::EPERM))],
-                Some(rules) => conditional(number, rules, otherwise)?,
+                None => otherwise,
+                Some([]) => vec![filter_table::verdict(refusal)],
+                Some(rules) => filter_table::followed(conditional(number, rules, refusal)?, otherwise)?,
             };
             Ok(Call { number: u32::try_from(number).map_err(text)?, program })
         };
         numbers.into_iter().map(call).collect()
     }
+
+    /// Returns the program for a call that no rule refuses.
+    fn unless_refused(&self, number: c_long) -> Result<BpfProgram, String> {
+        if self.absent.contains(&number) {
+            return Ok(vec![filter_table::verdict(filter_table::refusal(libc::ENOSYS))]);
+        }
+        match self.asked.get(&number).map(Vec::as_slice) {
+            None => Ok(vec![filter_table::verdict(ALLOW)]),
+            Some([]) => Ok(vec![filter_table::verdict(ASK_LISTENER)]),
+            Some(rules) => conditional(number, rules, ASK_LISTENER),
+        }
+    }
 }
 
-/// Compiles a program that refuses a call if one of the rules matches, and returns `otherwise` if
-/// not.
-fn conditional(number: c_long, rules: &[SeccompRule], otherwise: u32) -> Result<BpfProgram, String> {
+/// Compiles a program that returns a verdict if one of the rules matches, and allows the call if not.
+fn conditional(number: c_long, rules: &[SeccompRule], verdict: u32) -> Result<BpfProgram, String> {
     let mut program = program([(number, rules.to_vec())].into(), libc::EPERM)?;
-    // The compiler knows no action that asks a listener, so its allowing verdicts are replaced.
+    // The compiler knows no action that asks a listener, so its refusing verdicts are replaced.
     for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
-        if instruction.k == ALLOW {
-            instruction.k = otherwise;
+        if instruction.k == filter_table::refusal(libc::EPERM) {
+            instruction.k = verdict;
         }
     }
     Ok(program)
 }
 
-fn refuse_in_fallback(refused: &mut Rules, network: Network, signals_scoped: bool) -> Result<(), String> {
+/// Returns the calls that the supervisor carries out: see [`super::handed_over`].
+fn asked_in_fallback(scoped: bool) -> Result<Rules, String> {
+    let mut asked: Rules = [SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat().into_iter().map(always).collect();
+    let here = u64::from(libc::AT_FDCWD.cast_unsigned());
+    for (call, flags) in OPENS.iter().chain(OPENS_HERE) {
+        let [creates, by_name] = OPENS_SHARED_MEMORY.map(|(of, are)| compare(*flags, SeccompCmpOp::MaskedEq(of), are));
+        asked.insert(*call, any([creates, by_name])?);
+    }
+    // Whole folders are removed by descriptors, one file after the other.
+    asked.insert(libc::SYS_unlinkat, vec![all([when(0, here), when(2, 0)])?]);
+    asked.insert(libc::SYS_linkat, any([when(0, here)])?);
+    asked.extend(LINKS_HERE.iter().copied().map(always));
+    if scoped {
+        asked.extend([libc::SYS_bind, libc::SYS_connect, libc::SYS_listen].map(always));
+    }
+    Ok(asked)
+}
+
+fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
     refused.extend(REFUSED_IN_FALLBACK.iter().copied().map(always));
-    refuse_network(refused, network)?;
+    refuse_network(refused, signals_scoped)?;
     refused.entry(libc::SYS_ioctl).or_default().extend(unknown_requests()?);
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
     if !signals_scoped {
@@ -291,20 +328,41 @@ fn refuse_in_fallback(refused: &mut Rules, network: Network, signals_scoped: boo
     Ok(())
 }
 
-/// Refuses the network in the fallback tier; a job that has one gets no local socket all the same,
-/// because those of the host could be reached by their names.
-fn refuse_network(refused: &mut Rules, network: Network) -> Result<(), String> {
-    match network {
-        Network::None | Network::Proxy => {
-            refused.extend(NETWORK_CALLS.iter().copied().map(always));
-            // A datagram may name its destination.
-            refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
-        }
-        Network::Host => {
-            refused.insert(libc::SYS_socket, other_families(None)?);
-        }
+/// Refuses the network in the fallback tier, except what the supervisor judges ([`super::sockets`]).
+fn refuse_network(refused: &mut Rules, scoped: bool) -> Result<(), String> {
+    // A datagram may name its destination, and so may the first bytes of a connection.
+    refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
+    if !scoped {
+        refused.extend(NETWORK_CALLS.iter().copied().map(always));
+        return Ok(());
     }
+    refused.insert(libc::SYS_socket, other_sockets()?);
+    refused.insert(libc::SYS_sendmsg, any(bits(2, [FAST_OPEN]))?);
+    refused.insert(libc::SYS_sendmmsg, any(bits(3, [FAST_OPEN]))?);
+    let by_way = |(level, option)| all([when(1, level), when(2, option)]);
+    refused.insert(libc::SYS_setsockopt, ROUTES.into_iter().map(by_way).collect::<Result<_, _>>()?);
     Ok(())
+}
+
+/// Returns rules that refuse all sockets but those of TCP and local ones with connections.
+fn other_sockets() -> Result<Vec<SeccompRule>, String> {
+    let mut refused = other_families()?;
+    let kinds = |known: &'static [i32]| {
+        (0..=SOCKET_TYPE).filter(move |kind| !known.iter().any(|known| u64::from(known.cast_unsigned()) == *kind))
+    };
+    let of_family = |family: i32, condition| all([when(0, family.cast_unsigned().into()), condition]);
+    let is = |kind| compare(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind);
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        for kind in kinds(&[libc::SOCK_STREAM]) {
+            refused.push(of_family(family, is(kind))?);
+        }
+        let family = family.cast_unsigned().into();
+        refused.push(all([when(0, family), when_not(2, 0), when_not(2, TCP)])?);
+    }
+    for kind in kinds(&[libc::SOCK_STREAM, libc::SOCK_SEQPACKET]) {
+        refused.push(of_family(libc::AF_UNIX, is(kind))?);
+    }
+    Ok(refused)
 }
 
 /// Returns rules that refuse socket pairs, except those of stream and seqpacket sockets, which are
@@ -346,10 +404,9 @@ fn lends_identity() -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Returns rules that refuse all families of sockets but IPv4, IPv6 and, if given, local ones.
-fn other_families(local: Option<i32>) -> Result<Vec<SeccompRule>, String> {
-    let known = [libc::AF_INET, libc::AF_INET6].into_iter().chain(local);
-    let known: Vec<u64> = known.map(|family| u64::from(family.cast_unsigned())).collect();
+/// Returns rules that refuse all families of sockets but IPv4, IPv6 and local ones.
+fn other_families() -> Result<Vec<SeccompRule>, String> {
+    let known = [libc::AF_INET, libc::AF_INET6, libc::AF_UNIX].map(|family| u64::from(family.cast_unsigned()));
     let last = u64::from(libc::AF_INET6.cast_unsigned());
     let mut refused = vec![compare(0, SeccompCmpOp::Gt, last)];
     refused.extend((0..last).filter(|family| !known.contains(family)).map(|family| when(0, family)));
@@ -367,7 +424,7 @@ impl Filter {
             return seccompiler::apply_filter(&self.program).map_err(text);
         }
         let listener = sys::install_listening_filter(&self.program).map_err(text)?;
-        modes::hand_over(&listener, supervisor)
+        handed_over::hand_over(&listener, supervisor)
     }
 }
 
@@ -410,19 +467,12 @@ mod tests {
     #[test]
     fn one_filter_says_what_one_for_each_list_would() {
         let (full, fallback) = (Confinement::Full, Confinement::Fallback);
-        for (confinement, network, scoped) in [
-            (full, Network::None, true),
-            (full, Network::Host, false),
-            (full, Network::Proxy, false),
-            (fallback, Network::None, true),
-            (fallback, Network::None, false),
-            (fallback, Network::Host, true),
-        ] {
-            let rules = RulesOfTier::of(confinement, network, scoped).unwrap();
+        for (confinement, scoped) in [(full, true), (full, false), (fallback, true), (fallback, false)] {
+            let rules = RulesOfTier::of(confinement, scoped).unwrap();
             let listed = |calls: &BTreeSet<c_long>| program(calls.iter().copied().map(always).collect(), 1).unwrap();
             let (refused, absent) = (program(rules.refused.clone(), libc::EPERM).unwrap(), listed(&rules.absent));
-            let asked = listed(&rules.asked);
-            let filter = compile(confinement, network, scoped).unwrap().program;
+            let asked = program(rules.asked.clone(), libc::EPERM).unwrap();
+            let filter = compile(confinement, scoped).unwrap().program;
             let mut verdicts = BTreeSet::new();
             for number in 0..600 {
                 let judged = rules.refused.get(&number.into()).is_some_and(|rules| !rules.is_empty());
@@ -456,7 +506,7 @@ mod tests {
                 entry.call
             );
             for (tier, scoped) in [(full, true), (full, false), (fallback, true), (fallback, false)] {
-                let filter = compile(tier, Network::None, scoped).unwrap().program;
+                let filter = compile(tier, scoped).unwrap().program;
                 let number = u32::try_from(entry.call).unwrap();
                 let allows =
                     |first: u64, second: u64| returned(&filter, number, [first, second, second, 0, 0, 0]) == ALLOW;
@@ -491,7 +541,7 @@ mod tests {
 
     #[test]
     fn calls_are_found_in_few_steps_and_by_no_second_number() {
-        let filter = compile(Confinement::Fallback, Network::None, true).unwrap().program;
+        let filter = compile(Confinement::Fallback, true).unwrap().program;
         assert!(filter.len() < 800, "{}", filter.len());
         if cfg!(target_arch = "x86_64") {
             let number = u32::try_from(libc::SYS_getpid).unwrap() | 0x4000_0000;
@@ -499,21 +549,35 @@ mod tests {
         }
     }
 
-    /// Landlock keeps them inside only in newer kernels than some that are supported.
+    /// In the fallback tier, no namespace hides the sockets of the host, and Landlock those with a name only.
     #[test]
-    fn no_job_with_a_network_gets_a_local_datagram_socket_that_could_name_one_of_the_host() {
+    fn no_datagram_can_name_a_socket_of_the_host() {
         let number = |call: c_long| u32::try_from(call).unwrap();
-        let unix = u64::from(libc::AF_UNIX.cast_unsigned());
-        let pair = |kind: i32| [unix, u64::from(kind.cast_unsigned()), 0, 0, 0, 0];
-        for confinement in [Confinement::Full, Confinement::Fallback] {
-            let filter = compile(confinement, Network::Host, false).unwrap().program;
+        let of = |family: i32, kind: i32, protocol: u64| {
+            [u64::from(family.cast_unsigned()), u64::from(kind.cast_unsigned()), protocol, 0, 0, 0]
+        };
+        let refused = filter_table::refusal(libc::EPERM);
+        for scoped in [true, false] {
+            let filter = compile(Confinement::Fallback, scoped).unwrap().program;
             let says = |call, arguments| returned(&filter, number(call), arguments);
             for datagram in [libc::SOCK_DGRAM, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::SOCK_RAW] {
-                let said = says(libc::SYS_socketpair, pair(datagram));
-                assert_eq!(said, filter_table::refusal(libc::EPERM), "{confinement:?} {datagram}");
+                for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
+                    assert_eq!(says(libc::SYS_socket, of(family, datagram, 0)), refused, "{family} {datagram}");
+                }
+                assert_eq!(says(libc::SYS_socketpair, of(libc::AF_UNIX, datagram, 0)), refused, "{datagram}");
             }
-            assert_eq!(says(libc::SYS_socketpair, pair(libc::SOCK_STREAM | libc::SOCK_CLOEXEC)), ALLOW);
-            assert_eq!(says(libc::SYS_socket, pair(libc::SOCK_STREAM)), filter_table::refusal(libc::EPERM));
+            // The control: connections are allowed, where the supervisor sees where they lead.
+            assert_eq!(says(libc::SYS_socketpair, of(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)), ALLOW);
+            for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
+                let stream = says(libc::SYS_socket, of(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0));
+                assert_eq!(stream == ALLOW, scoped, "{family}");
+            }
+            for call in [libc::SYS_bind, libc::SYS_connect, libc::SYS_listen] {
+                assert_eq!(says(call, [3, 0, 0, 0, 0, 0]), if scoped { ASK_LISTENER } else { refused });
+            }
+            let mptcp = 262;
+            assert_eq!(says(libc::SYS_socket, of(libc::AF_INET, libc::SOCK_STREAM, mptcp)), refused);
+            assert_eq!(says(libc::SYS_sendmsg, [3, 0, FAST_OPEN, 0, 0, 0]) == refused, scoped);
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid};
@@ -14,8 +15,8 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, get
 use super::confine::Restrictions;
 use super::disk::Disk;
 use super::guardian::{self, Half};
+use super::handed_over::HandedOver;
 use super::measure::Peak;
-use super::modes::Modes;
 use super::poll_set::Awaited;
 use super::protocol::{Order, Report, Spec, report, report_with};
 use super::{memory, tree};
@@ -83,10 +84,10 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     }
     let mut peak = Peak::default();
     let end = match announced
-        .and_then(|()| start(&spec, &control, group.as_ref().map(AsFd::as_fd)).map_err(End::NotStarted))
+        .and_then(|proxy| start(&spec, &control, group.as_ref().map(AsFd::as_fd), proxy).map_err(End::NotStarted))
     {
-        Ok((program, modes)) => {
-            let watched = Watched { program, modes: modes.as_ref(), guardian };
+        Ok((program, calls)) => {
+            let watched = Watched { program, calls, guardian };
             supervise(&spec, &control, &watched, disk.as_mut(), &mut peak)
         }
         Err(end) => end,
@@ -94,16 +95,16 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     finish(&spec, &control, end, Measured { disk, peak })
 }
 
-/// Reports the start, and hands out the socket that leads out of this namespace if the job has one.
-fn announce(spec: &Spec, control: &UnixStream) -> Result<(), End> {
-    let told = if spec.network == Network::Proxy {
-        let failed = |cause| End::NotStarted(Some(Report::Failed(format!("make the socket of the proxy: {cause}"))));
-        let listener = egress::listen().map_err(failed)?;
-        report_with(control, &Report::Starting, listener.as_fd())
-    } else {
-        report(control, &Report::Starting)
-    };
-    told.map_err(|_| End::CoordinatorGone)
+/// Reports the start, and hands out the socket of the job's proxy if it has one; returns its address.
+fn announce(spec: &Spec, control: &UnixStream) -> Result<Option<SocketAddr>, End> {
+    if spec.network != Network::Proxy {
+        return report(control, &Report::Starting).map(|()| None).map_err(|_| End::CoordinatorGone);
+    }
+    let failed = |cause| End::NotStarted(Some(Report::Failed(format!("make the socket of the proxy: {cause}"))));
+    let listener = egress::listen(spec.confinement).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    report_with(control, &Report::Starting, listener.as_fd()).map_err(|_| End::CoordinatorGone)?;
+    Ok(Some(address))
 }
 
 /// Starts the program; returns `Err(None)` if the child has already reported what failed.
@@ -111,7 +112,8 @@ fn start(
     spec: &Spec,
     control: &UnixStream,
     group: Option<BorrowedFd<'_>>,
-) -> Result<(Pid, Option<Modes>), Option<Report>> {
+    proxy: Option<SocketAddr>,
+) -> Result<(Pid, Option<HandedOver>), Option<Report>> {
     let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
     // Fails only if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
@@ -137,10 +139,9 @@ fn start(
     drop(program);
     match started {
         Ok(pid) => {
-            let modes = (spec.confinement == Confinement::Fallback)
-                .then(|| Modes::take(&ours, spec.writable.iter().map(PathBuf::from).collect()));
-            let modes = modes.transpose().map_err(|cause| failed("take the listener for modes", &cause))?;
-            Ok((pid, modes))
+            let calls = (spec.confinement == Confinement::Fallback).then(|| HandedOver::take(&ours, spec, proxy));
+            let calls = calls.transpose().map_err(|cause| failed("take the listener for calls", &cause))?;
+            Ok((pid, calls))
         }
         Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
@@ -184,9 +185,10 @@ fn is_file_anywhere(spec: &Spec) -> bool {
 }
 
 /// What the supervisor watches besides the coordinator.
-struct Watched<'a> {
+struct Watched {
     program: Pid,
-    modes: Option<&'a Modes>,
+    /// The calls that the program hands over.
+    calls: Option<HandedOver>,
     guardian: Option<Pid>,
 }
 
@@ -195,7 +197,7 @@ struct Watched<'a> {
 fn supervise(
     spec: &Spec,
     mut control: &UnixStream,
-    watched: &Watched<'_>,
+    watched: &Watched,
     mut disk: Option<&mut Disk>,
     peak: &mut Peak,
 ) -> End {
@@ -205,8 +207,8 @@ fn supervise(
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
         return End::Ordered;
     };
-    let calls = watched.modes.map(Modes::listener);
-    let mut awaited = Awaited { orders: control.as_fd(), program_end: Some(program_end), calls };
+    let listener = watched.calls.as_ref().map(HandedOver::listener);
+    let mut awaited = Awaited { orders: control.as_fd(), program_end: Some(program_end), calls: listener };
     loop {
         let (ended, has_left_any) = tree::reap();
         if let Some((_, status)) = ended.into_iter().find(|(pid, _)| *pid == watched.program) {
@@ -227,7 +229,7 @@ fn supervise(
         // Without events, the job could no longer be ended.
         let Ok(heard) = awaited.wait(tick) else { return End::Ordered };
         if heard.call {
-            watched.modes.inspect(|modes| modes.answer_one());
+            watched.calls.as_ref().inspect(|calls| calls.answer_one());
         }
         if !heard.order {
             continue;

@@ -113,6 +113,52 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    PYENV_VERSION=3.12.1",
     },
     Case {
+        name: "a Python without a manager, and conda",
+        entries: &[
+            "program pythons/3.11/bin/python3",
+            "file pythons/3.11/lib/python3.11/os.py",
+            "file pythons/3.11/include/python3.11/Python.h",
+            "program conda/bin/python3",
+            "file conda/conda-meta/history",
+            "file conda/.condarc",
+            "file conda/share/zoneinfo",
+            "program .local/bin/python3",
+            "file .local/lib/python3.11/os.py",
+            "file .local/share/keyrings/login",
+        ],
+        path: "~/pythons/3.11/bin:~/conda/bin:~/.local/bin",
+        variables: &[],
+        expected: "path ~/pythons/3.11/bin
+                   path ~/conda/bin
+                   path ~/.local/bin
+                   show ~/.local/bin
+                   show ~/.local/lib
+                   show ~/.local/lib/python3.11
+                   show ~/conda/bin
+                   show ~/conda/conda-meta
+                   show ~/conda/share
+                   show ~/pythons/3.11
+                   PYTHONUSERBASE=~/.local",
+    },
+    Case {
+        name: "the versions that a project pins for corepack and pnpm",
+        entries: &[
+            "program tools/bin/pnpm",
+            "file .cache/node/corepack/v1/pnpm/9.1.0/bin/pnpm.cjs",
+            "file .local/share/pnpm/.tools/pnpm/9.2.0/bin/pnpm",
+            "file .local/share/pnpm/store/v3/files",
+        ],
+        path: "~/tools/bin",
+        variables: &[],
+        expected: "path ~/tools/bin
+                   show ~/.cache/node/corepack
+                   show ~/.local/share/pnpm/.tools
+                   show ~/tools/bin
+                   PNPM_HOME=~/.local/share/pnpm
+                   offline COREPACK_ENABLE_NETWORK=0
+                   offline COREPACK_HOME=~/.cache/node/corepack",
+    },
+    Case {
         name: "uv, its tools and its Pythons",
         entries: &[
             "program .local/bin/uv",
@@ -313,7 +359,7 @@ const FOLDER_CASES: &[Case] = &[
             "bin/x → ~/opt/x/x",
             "bin/gone → ~/absent",
             "program project/tool",
-            "project/.git",
+            "file project/.git/HEAD",
             "bin/tool → ~/project/tool",
         ],
         path: "~/bin",
@@ -346,7 +392,7 @@ const FOLDER_CASES: &[Case] = &[
     },
     Case {
         name: "an activated environment of a project",
-        entries: &["project/.git", "program project/.venv/bin/pytest", "file project/.venv/pyvenv.cfg"],
+        entries: &["file project/.git/HEAD", "program project/.venv/bin/pytest", "file project/.venv/pyvenv.cfg"],
         path: "~/project/.venv/bin:/usr/bin",
         variables: &[("VIRTUAL_ENV", "~/project/.venv")],
         expected: "path /usr/bin
@@ -373,7 +419,7 @@ const FOLDER_CASES: &[Case] = &[
     },
     Case {
         name: "folders of a repository, and private ones",
-        entries: &["project/.git", "program project/tools/bin/make", "program .config/x/bin/y", "program .ssh/z"],
+        entries: &["file project/.git/HEAD", "program project/tools/bin/make", "program .config/x/bin/y", "program .ssh/z"],
         path: "~/project/tools/bin:~/.config/x/bin:~/.ssh:~/absent",
         variables: &[],
         expected: "hide ~/project/tools/bin: it is in the repository ~/project, of which each worktree has its own copy
@@ -382,7 +428,7 @@ const FOLDER_CASES: &[Case] = &[
     },
     Case {
         name: "a home that is a repository of settings",
-        entries: &[".git", "program bin/mine"],
+        entries: &["file .git/HEAD", "program bin/mine"],
         path: "~/bin",
         variables: &[],
         expected: "path ~/bin

@@ -13,6 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use rustix::fs::Mode;
 use rustix::process::{Pid, Resource, Rlimit};
 
 /// The size of the child's stack: it calls a few functions, none of them deeply.
@@ -44,6 +45,8 @@ pub(crate) struct Program {
     pub(crate) dies_with: Option<Pid>,
     /// The maximum size of a file that it writes, at which it is ended; `None` for the limit of this process.
     pub(crate) file_bytes: Option<u64>,
+    /// Whether what it creates is accessible to its user alone, whatever the umask of this process is.
+    pub(crate) is_private: bool,
 }
 
 /// The data that the child reads from our memory, and the error that it stores there.
@@ -126,13 +129,17 @@ fn fail(error: &io::Error, errno: &AtomicI32) -> ! {
 
 /// Prepares the child and executes the program; only makes system calls, and allocates no memory.
 fn execute(order: &Order<'_>) -> io::Error {
-    let Program { path, directory, streams, own_group, dies_with, file_bytes, .. } = order.program;
+    let Program { path, directory, streams, own_group, dies_with, file_bytes, is_private, .. } = order.program;
     let done = |result: c_int| if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) };
     let prepare = || {
         if *own_group {
             rustix::process::setpgid(None, None)?;
         }
         reset_signals();
+        if *is_private {
+            // Without CLONE_FS, the child has a umask of its own.
+            rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        }
         if let Some(parent) = *dies_with {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
             // If the parent was killed before this, the signal would never be sent.
@@ -335,6 +342,7 @@ mod tests {
             own_group: true,
             dies_with,
             file_bytes: None,
+            is_private: false,
         };
         let child = start(&program).map_err(|error| error.raw_os_error())?;
         rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()).unwrap();

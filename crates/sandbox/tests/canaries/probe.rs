@@ -10,6 +10,8 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 
 #[path = "hoard.rs"]
 mod hoard;
+#[path = "sockets.rs"]
+mod sockets;
 #[path = "watcher.rs"]
 mod watcher;
 
@@ -57,6 +59,7 @@ fn attempt(name: &str, target: &str) -> io::Result<()> {
         _ => attempt_network(name, target)
             .or_else(|| hoard::attempt(name, target))
             .or_else(|| watcher::attempt(name, target))
+            .or_else(|| sockets::attempt(name, target))
             .or_else(|| attempt_inode(name, target))
             .unwrap_or_else(|| attempt_process(name, target)),
     }

@@ -17,8 +17,16 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("its_own_variables_lead_nowhere_else", its_own_variables_lead_nowhere_else),
         ("without_a_caller_that_accepts_nothing_is_reached", without_a_caller_that_accepts_nothing_is_reached),
     ];
+    let fallback: &[Named] = &[
+        ("its_connections_are_accepted_outside", its_connections_are_accepted_outside),
+        ("without_a_caller_that_accepts_nothing_is_reached", without_a_caller_that_accepts_nothing_is_reached),
+    ];
     let others: &[Named] = &[("other_tiers_refuse_it_before_anything_starts", other_tiers_refuse_it)];
-    let tests = if confinement == Confinement::Full { full } else { others };
+    let tests = match confinement {
+        Confinement::Full => full,
+        Confinement::Fallback => fallback,
+        Confinement::Unconfined => others,
+    };
     let bind = |(name, test): &Named| {
         (
             format!("proxied::{name}"),

@@ -15,11 +15,9 @@ const FILES: [&str; 12] = [
     "read", "write", "truncate", "rename", "remove", "link-in", "chmod", "fchmodat", "chown", "setxattr", "flock",
     "create",
 ];
-const NETWORK: [&str; 5] = ["tcp", "fast-open", "mptcp", "udp", "netlink"];
+const NETWORK: [&str; 6] = ["tcp", "tcp-swapped", "fast-open", "mptcp", "udp", "netlink"];
 const PROCESSES: [&str; 8] =
     ["kill", "pidfd-signal", "prlimit", "setpriority", "environ", "cmdline", "process-memory", "ptrace"];
-/// What a job does not reach even if it has a network.
-const LOCAL: [&str; 5] = ["netlink", "unix", "unix-datagram", "unix-pair-datagram", "abstract"];
 const SOCKETS: [&str; 3] = ["unix", "unix-datagram", "unix-pair-datagram"];
 /// Probes whose control may fail, depending on how the kernel was built; within a sandbox they must
 /// fail.
@@ -35,25 +33,19 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     };
     add("files_outside", &FILES, file_outside);
     add("network", &NETWORK, |room, name| network(room, Network::None, name));
-    add("with_network", &LOCAL, |room, name| match name {
-        "netlink" => network(room, Network::Host, name),
-        "abstract" => abstract_outside(room, Network::Host, name),
-        _ => socket_outside(room, Network::Host, name),
-    });
-    if confinement != Confinement::Fallback {
-        add("behind_a_proxy", &NETWORK, |room, name| network(room, proxy_only(room), name));
-        add("behind_a_proxy", &["abstract"], |room, name| abstract_outside(room, proxy_only(room), name));
-        add("behind_a_proxy", &SOCKETS, |room, name| socket_outside(room, proxy_only(room), name));
-    }
+    add("behind_a_proxy", &NETWORK, |room, name| network(room, proxy_only(room), name));
+    add("behind_a_proxy", &["abstract"], |room, name| abstract_outside(room, proxy_only(room), name));
+    add("behind_a_proxy", &SOCKETS, |room, name| socket_outside(room, proxy_only(room), name));
     add("sockets_outside", &["abstract"], |room, name| abstract_outside(room, Network::None, name));
+    add("shared_memory", &["shared-memory-of-others"], shared_memory_outside);
+    if confinement != Confinement::Full {
+        // There, all interfaces are the job's own.
+        add("network", &["listens-for-others"], |room, name| room.probe(&[name]));
+    }
     add("processes_outside", &PROCESSES, process_outside);
     add("sockets_outside", &SOCKETS, |room, name| socket_outside(room, Network::None, name));
     add("kernel", &CORNERS, |room, name| room.probe(&[name]));
     add("kernel", &["inherited-descriptors"], |room, name| (room.probe(&[name]).0, "one".to_owned()));
-    for name in ["tcp", "udp"] {
-        let body = move || assert!(network(&Room::new(confinement), Network::Host, name).0, "{name} was refused");
-        tests.push((format!("with_network::{name}_is_granted"), Box::new(body)));
-    }
     tests
 }
 
@@ -71,7 +63,7 @@ fn expect(confinement: Confinement, name: &str, (through, said): (bool, String))
 
 /// Returns the network of a job that has nothing but a proxy; without a sandbox nothing keeps it to that.
 fn proxy_only(room: &Room) -> Network {
-    if room.sandbox.confinement() == Confinement::Full { Network::Proxy } else { Network::Host }
+    if room.sandbox.confinement() == Confinement::Unconfined { Network::None } else { Network::Proxy }
 }
 
 fn file_outside(room: &Room, name: &'static str) -> (bool, String) {
@@ -118,6 +110,16 @@ fn socket_outside(room: &Room, network: Network, name: &'static str) -> (bool, S
         datagram.set_nonblocking(true).unwrap();
     }
     room.probe_with(network, &[name, path.to_str().unwrap()])
+}
+
+/// What another program of the same user shares.
+fn shared_memory_outside(room: &Room, name: &'static str) -> (bool, String) {
+    let shared = format!("/canary-{}", unique_seconds());
+    let file = format!("/dev/shm{shared}");
+    std::fs::write(&file, "secret").unwrap();
+    let result = room.probe(&[name, &shared]);
+    std::fs::remove_file(file).unwrap();
+    result
 }
 
 fn abstract_outside(room: &Room, network: Network, name: &'static str) -> (bool, String) {

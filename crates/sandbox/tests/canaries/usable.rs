@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orchestrate_sandbox::{Confinement, Exit, Job};
 
-use crate::support::Room;
+use crate::support::{Room, unique_seconds};
 use crate::{Body, Named};
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
@@ -14,6 +14,9 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("compiles_and_runs_c", compiles_and_runs_c),
         ("checks_and_runs_a_crate_offline", checks_and_runs_a_crate_offline),
         ("runs_git", runs_git),
+        ("serves_itself", serves_itself),
+        ("shares_memory_by_name", shares_memory_by_name),
+        ("runs_pools_of_processes", runs_pools_of_processes),
     ];
     let bind =
         |(name, test): Named| (format!("usable::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
@@ -26,6 +29,7 @@ pub(crate) fn missing_tool(test: &str) -> Option<&'static str> {
         ("compiles_and_runs_c", "cc", "cc (apt install gcc libc6-dev)"),
         ("checks_and_runs_a_crate_offline", "cargo", "cargo (https://rustup.rs)"),
         ("runs_git", "git", "git (apt install git)"),
+        ("runs_pools_of_processes", "python3", "python3 (apt install python3)"),
     ];
     let (_, tool, need) = tools.into_iter().find(|(name, ..)| test.ends_with(name))?;
     let works = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -65,6 +69,33 @@ fn checks_and_runs_a_crate_offline(room: &Room) {
     // A job does not rebuild what an earlier one has built: both see the registry at the same path.
     let again = room.says("touch src/main.rs && cargo check --offline 2>&1 | grep -c -E '(Checking|Compiling) '");
     assert_eq!(again, (Exit::Code(0), "1\n".to_owned()));
+}
+
+fn serves_itself(room: &Room) {
+    for name in ["own-servers", "own-local-servers"] {
+        let (through, said) = room.probe(&[name]);
+        assert!(through, "{said}");
+    }
+}
+
+fn shares_memory_by_name(room: &Room) {
+    let name = format!("/canary-{}", unique_seconds());
+    let (through, said) = room.probe(&["named-memory", &name]);
+    assert!(through, "{said}");
+}
+
+/// They need semaphores and shared memory with a name, and sockets with a path.
+fn runs_pools_of_processes(room: &Room) {
+    let script = "import multiprocessing as m\nfrom multiprocessing import shared_memory as s\n\
+        def square(x): return x * x\n\
+        if __name__ == '__main__':\n \
+        with m.Pool(2) as pool: print(sum(pool.map(square, range(4))))\n \
+        with m.Manager() as manager: print(manager.dict(a=1)['a'])\n \
+        one = s.SharedMemory(create=True, size=8); one.buf[0] = 7\n \
+        print(s.SharedMemory(name=one.name).buf[0]); one.unlink()\n";
+    std::fs::write(room.root.path().join("pool.py"), script).unwrap();
+    let (exit, said) = room.says("python3 -W ignore pool.py 2>err || cat err");
+    assert_eq!((exit, said.as_str()), (Exit::Code(0), "14\n1\n7\n"));
 }
 
 fn runs_git(room: &Room) {

@@ -236,6 +236,7 @@ fn starts_the_programs_of_the_users_path(room: &Room) {
         ["bin/notes", ".ssh", ".npmrc", ".pyenv/versions/3/pip.conf", ".local/share/uv/tools/x/lib", "opt/far/x"];
     private.iter().for_each(|name| std::fs::write(at(name), format!("{name}\n")).unwrap());
     std::fs::create_dir(at("project/.git")).unwrap();
+    std::fs::write(at("project/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
     symlink(at(".local/share/uv/tools/x/bin/led"), at(".local/bin/led")).unwrap();
     symlink(at("opt/far/far"), at("bin/far")).unwrap();
     symlink(at(".ssh"), at("bin/key")).unwrap();

@@ -25,7 +25,7 @@ pub use entry::{Entry, EntryKind};
 pub(crate) use fingerprint::fingerprint;
 pub use listing::{WalkLimits, WalkSummary};
 pub use metadata::Metadata;
-pub(crate) use open::FileOrFolder;
+pub(crate) use open::{FileOrFolder, error_classes};
 pub use open::{FileReader, Files, OpenFile};
 pub(crate) use parallel::Visitor;
 pub(crate) use text::binary_kind;

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::directories::Directories;
 use crate::contents::FileStamp;
-use crate::error::{PERMISSION_DENIED, ToolError};
+use crate::error::{ErrorKind, PERMISSION_DENIED, ToolError};
 use crate::guard::PathGuard;
 use crate::meter::Meter;
 use crate::path;
@@ -357,13 +357,39 @@ pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
     }
 }
 
+/// The errors of the system that are told apart, for the reference.
+const KNOWN: &[Errno] = &[
+    Errno::NOENT,
+    Errno::NOTDIR,
+    Errno::NAMETOOLONG,
+    Errno::INVAL,
+    Errno::EXIST,
+    Errno::NOTEMPTY,
+    Errno::ACCESS,
+    Errno::PERM,
+    Errno::ISDIR,
+    Errno::NOSPC,
+    Errno::DQUOT,
+    Errno::ROFS,
+    Errno::XDEV,
+    Errno::LOOP,
+];
+
+/// Returns the errors of the system that are told apart, in words, each with the class of a call that meets it.
+pub(crate) fn error_classes() -> impl Iterator<Item = (String, ErrorKind)> {
+    KNOWN.iter().map(|errno| {
+        let said = std::io::Error::from(*errno).to_string();
+        let words = said.split(" (os error").next().unwrap_or(&said).to_lowercase();
+        (words, failure("", *errno).kind())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use orchestrate_core::policy::{Decision, Grant, Permission, Policy};
     use orchestrate_core::tool_names::ToolNames;
 
     use super::*;
-    use crate::error::ErrorKind;
 
     /// A file that the system does not let anybody read is no directory either, which would explain nothing.
     #[test]

@@ -124,6 +124,9 @@ impl<'a> Batch<'a> {
                 definition.name.text.eq_ignore_ascii_case(&name.text) && definition.wrapper.is_some() == is_wrapper
             };
             let first = kept.iter().find(is_same).map(|other| other.file.path.clone());
+            if first.is_none() && stands_already(registry, &next.definition) {
+                continue;
+            }
             let taken = match (first, &next.definition.wrapper) {
                 (Some(first), _) => Some(format!("`{first}` defines it")),
                 (None, Some(wrapper)) => taken_by_tool(registry, &name.text, wrapper),
@@ -250,6 +253,12 @@ fn taken_by_tool(registry: &ToolRegistry, name: &str, wrapper: &Wrapper) -> Opti
 }
 
 /// Returns what has the name of an alias already.
+/// Reports whether a file only gives a tool a name that it has already, so that nothing is lost without it.
+fn stands_already(registry: &ToolRegistry, definition: &Definition) -> bool {
+    let known = definition.wrapper.is_none().then(|| registry.names().alias(&definition.name.text)).flatten();
+    known.is_some_and(|known| registry.names().canonical(&definition.wrapped.text) == known)
+}
+
 fn alias_taken(registry: &ToolRegistry, alias: &Definition) -> Option<String> {
     let name = &alias.name.text;
     if let Some(known) = registry.names().alias(name) {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use orchestrate_core::policy::Permission;
 use orchestrate_tools::conformance::{Specimen, check};
 use orchestrate_tools::harness::ToolHarness;
-use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, builtin_tools};
+use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, builtin_tools, tools_reference};
 use serde_json::{Value, json};
 
 use super::web;
@@ -160,6 +160,33 @@ pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
     tried.sort_unstable();
     assert_eq!(names, tried, "every tool is tried");
     conforms(&harness, specimens).await;
+}
+
+/// The reference has each field that a result has; what it calls absent or `if` may be missing in a result.
+pub(crate) async fn the_fields_of_results_are_in_the_reference(harness: ToolHarness) {
+    let registry = builtin_tools(&|_| None).unwrap();
+    let page = tools_reference(&registry);
+    let specimens = specimens().into_iter().chain(git_specimens()).chain(analysis_specimens()).chain(web::specimens());
+    for (name, valid, _) in specimens {
+        let own = ToolHarness::new(builtin_tools(&|_| None).unwrap(), harness.scope.sandbox.as_ref().clone()).unwrap();
+        prepare(&own).unwrap();
+        let output = own.call(name, valid).await;
+        let section = page.split(&format!("### `{name}`\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+        let section = section.split("\n### ").next().unwrap();
+        let result = section.split("\nIts result is ").nth(1).unwrap();
+        let data =
+            if let Value::Array(all) = &output.data { all.first().cloned().unwrap_or_default() } else { output.data };
+        let given: Vec<&String> = data.as_object().into_iter().flat_map(|object| object.keys()).collect();
+        for field in &given {
+            assert!(result.contains(&format!("\n| `{field}` |")), "{name} gives `{field}`, which is not in:\n{result}");
+        }
+        let documented = result.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        for (field, about) in documented {
+            let may_lack = about.contains("absent") || about.contains(", if ") || about.contains("once its");
+            let has = given.iter().any(|given| *given == field);
+            assert!(has || may_lack || given.is_empty(), "{name} does not give `{field}`: {data}");
+        }
+    }
 }
 
 /// Checks these tools.

@@ -138,7 +138,10 @@ pub(crate) async fn a_configured_tool_answers_for_one_that_cannot(_: ToolHarness
     assert_eq!(said(&output), expected, "neither can");
     harness.scope.alternatives = alternative("absent");
     errors[0].store(0, Ordering::SeqCst);
-    assert_eq!(said(&harness.call("probe", json!({})).await), "Execution: it is not installed");
+    // That it cannot answer is said, not passed over.
+    let expected =
+        "Execution: it is not installed\n[`absent` instead: Tool 'absent' not found; similar tools: `probe`, `other`]";
+    assert_eq!(said(&harness.call("probe", json!({})).await), expected);
 }
 
 /// A call that another tool would answer once it is approved is not refused because its own tool is known to fail.

@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the files from outside the tools")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod aliases;
 mod analysis;
 mod approvals;
 mod commands;
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
 /// Returns the tests that run in the strongest tier of the machine, so they depend on where they run.
 fn trials_of_the_strongest_tier() -> Vec<Trial> {
     confined_cases! {
+        aliases: every_alias_is_called_in_the_form_of_its_product what_another_product_alone_can_do_is_refused;
         approvals: an_allowed_command_is_confined_whatever_its_file_says;
         documents: tools_are_called_as_the_documents_call_them;
         failures: a_program_that_is_absent_is_replaced a_command_that_changed_nothing_gets_more_time
@@ -131,7 +133,7 @@ fn other_trials() -> Vec<Trial> {
     });
     trials.extend(cases_of_tiers! {
         commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command only_the_full_tier_has_a_network;
-        packages: packages_are_installed_in_the_full_tier_alone;
+        packages: packages_are_installed_behind_the_proxy_alone;
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
     });
     trials.extend(full_tier_cases! {
@@ -143,7 +145,8 @@ fn other_trials() -> Vec<Trial> {
     });
     trials.extend(needing_cases! { programs:
         CARGO: tests_of_cargo_are_counted_and_placed what_a_test_of_cargo_prints_does_not_count
-            a_test_program_of_cargo_that_crashes_is_named code_of_rust_is_checked_and_formatted;
+            a_test_program_of_cargo_that_crashes_is_named code_of_rust_is_checked_and_formatted
+            a_named_file_of_rust_is_formatted_alone_with_its_own_edition;
         NEXTEST: nextest_is_used_where_the_project_is_set_up_for_it;
         PYTHON: tests_of_unittest_are_counted_and_placed a_script_runs_isolated_with_its_limits a_script_has_the_time_of_the_reference
             a_virtual_environment_is_made_and_used the_tools_for_python_conform code_of_python_is_judged_as_in_a_shell;
@@ -187,7 +190,7 @@ fn unconfined_trials() -> Vec<Trial> {
             what_cannot_be_read_is_not_asked_about what_no_service_can_do_is_not_asked_about an_approval_fits_one_call_only
             a_call_that_the_system_forbids_waits_for_a_person_the_second_time
             a_call_that_is_asked_about_tells_first_that_the_system_forbids_it what_must_not_be_read_is_not_told_of_a_change;
-        conformance: every_built_in_tool_conforms violations_are_found;
+        conformance: every_built_in_tool_conforms the_fields_of_results_are_in_the_reference violations_are_found;
         dependencies: a_project_and_its_parts_are_shown what_is_not_understood_is_said_and_not_fatal an_analysis_has_limits_and_bounds
             rules_and_ignore_files_hold installed_packages_are_not_the_projects_own only_what_a_manifest_lacks_is_called_undeclared;
         documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use orchestrate_core::ToolSettings;
 use orchestrate_core::settings::RuleDecision;
-use orchestrate_sandbox::Confinement;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};
@@ -119,11 +118,11 @@ pub(crate) async fn the_user_sees_what_an_installation_reaches_and_only_that_is(
     assert!(output.text().starts_with("installed: greeting 1.0\n"), "{}", said(&output));
 }
 
-pub(crate) async fn packages_are_installed_in_the_full_tier_alone(mut harness: ToolHarness) {
+pub(crate) async fn packages_are_installed_behind_the_proxy_alone(mut harness: ToolHarness) {
     allow(&mut harness);
     put_pip(&harness).unwrap();
     let output = harness.call("install_package", json!({"package": "Greeting"})).await;
-    if harness.scope.sandbox.confinement() != Confinement::Full {
+    if harness.scope.sandbox.require_egress().is_err() {
         assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"));
         assert!(said(&output).contains("fallback (landlock, seccomp)"), "{}", said(&output));
         return;

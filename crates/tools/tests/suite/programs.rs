@@ -151,6 +151,31 @@ pub(crate) async fn code_of_rust_is_checked_and_formatted(harness: ToolHarness) 
     assert!(output.text().starts_with("src/lib.rs:2:5: error E0308: mismatched types"), "{}", output.text());
 }
 
+/// The edition is that of the file's own package, which its workspace may have; the modules of a named file are others.
+pub(crate) async fn a_named_file_of_rust_is_formatted_alone_with_its_own_edition(harness: ToolHarness) {
+    let root = "[workspace]\nmembers = [\"member\"]\n[workspace.package]\nedition = \"2021\"\n";
+    harness.put("Cargo.toml", root).unwrap();
+    harness.put("member/Cargo.toml", "[package]\nname = \"member\"\nedition.workspace = true\n").unwrap();
+    harness.put("member/rustfmt.toml", "tab_spaces = 2\n").unwrap();
+    harness.put("member/src/lib.rs", "mod other;\npub async fn  one( ) {\n two( );\n}\n").unwrap();
+    harness.put("member/src/other.rs", "pub fn  other( ) { }\n").unwrap();
+    let output = harness.call("run_formatter", json!({"files": ["member/src/lib.rs"]})).await;
+    assert_eq!(data::<FormatResults>(&output).changed, ["member/src/lib.rs"], "{}", output.text());
+    assert!(output.text().contains("`rustfmt --edition 2021 < member/src/lib.rs`"), "{}", output.text());
+    assert_eq!(harness.content("member/src/lib.rs").unwrap(), "mod other;\npub async fn one() {\n  two();\n}\n");
+    assert_eq!(harness.content("member/src/other.rs").unwrap(), "pub fn  other( ) { }\n");
+    // A folder names all files in it.
+    let output = harness.call("run_formatter", json!({"files": ["member"]})).await;
+    assert_eq!(data::<FormatResults>(&output).changed, ["member/src/other.rs"], "{}", output.text());
+    harness.put("member/src/other.rs", "pub fn {\n").unwrap();
+    let output = harness.call("run_formatter", json!({"files": ["member/src/other.rs"]})).await;
+    assert!(!output.success && output.text().contains("--> member/src/other.rs:1"), "{}", output.text());
+    harness.put("Cargo.toml", "[workspace]\n").unwrap();
+    let output = harness.call("run_formatter", json!({"files": ["member/src/lib.rs"]})).await;
+    let expected = "member/src/lib.rs: member/Cargo.toml inherits its edition, but no workspace has one";
+    assert_eq!(output.error.as_deref(), Some(expected));
+}
+
 const PYTHON_TESTS: &str = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_adds(self):\n        pass\n\n    \
     def test_wrongly(self):\n        self.assertEqual(1 + 2, 4)\n\n    \
     @unittest.skip('slow')\n    def test_slowly(self):\n        pass\n";
@@ -429,7 +454,8 @@ pub(crate) async fn what_is_not_installed_is_named(harness: ToolHarness) {
     harness.put("build.gradle", "").unwrap();
     harness.put("gradlew", "exit 1\n").unwrap();
     let output = harness.call("run_tests", json!({})).await;
-    let expected = "Retry: nothing that this needs is installed where commands run; install gradle (from gradle.org)";
+    let expected =
+        "Execution: nothing that this needs is installed where commands run; install gradle (from gradle.org)";
     assert_eq!(said(&output), expected);
 }
 

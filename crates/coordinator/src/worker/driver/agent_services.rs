@@ -290,7 +290,8 @@ fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
     let task = assigned(&redactor.owned(task));
     NewChild {
         call: call.map(|call| CallOfTurn { turn, call }),
-        task: Task { work: Work::Agent(role), tokens: budget, ..task },
+        // Without a role, nobody has said that it must change files: an answer is enough.
+        task: Task { may_change_nothing: role.is_none(), work: Work::Agent(role), tokens: budget, ..task },
         context: context.map(|context| redactor.owned(context)),
         tools,
         ..NewChild::default()

@@ -12,7 +12,7 @@ use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
 use crate::context::{ToolContext, blocking};
 use crate::error::ToolError;
-use crate::files::{Decoded, Expect, Files};
+use crate::files::{Decoded, Encoding, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -34,10 +34,45 @@ pub(crate) struct UpdateFile(pub(crate) Prompt);
 #[derive(Deserialize)]
 struct Arguments {
     path: String,
+    #[serde(default)]
+    old: String,
+    #[serde(default)]
+    new: String,
+    #[serde(default)]
+    replace_all: bool,
+    /// How often `old` has to occur, as calls in the form of another product say.
+    expected_replacements: Option<usize>,
+    /// Several replacements, each in the text that the one before has made; calls in the form of another product give
+    /// them instead of one.
+    #[serde(default)]
+    edits: Vec<Replacement>,
+}
+
+/// A text and what takes its place.
+#[derive(Clone, Deserialize)]
+struct Replacement {
     old: String,
     new: String,
     #[serde(default)]
     replace_all: bool,
+}
+
+impl Arguments {
+    /// Reads the arguments; one replacement is a list of one.
+    fn of(arguments: Value) -> Result<Arguments, ToolError> {
+        let mut arguments: Arguments = read(arguments)?;
+        if arguments.edits.is_empty() {
+            let Arguments { old, new, replace_all, .. } = &arguments;
+            let only = Replacement { old: old.clone(), new: new.clone(), replace_all: *replace_all };
+            arguments.edits.push(only);
+        }
+        Ok(arguments)
+    }
+
+    /// Returns the text of a new file, if the first replacement creates one.
+    fn created(&self) -> Option<&str> {
+        self.edits.first().filter(|first| first.old.is_empty()).map(|first| first.new.as_str())
+    }
 }
 
 #[async_trait]
@@ -45,20 +80,25 @@ impl Tool for UpdateFile {
     facts!("update_file", FILES, FileWrite, paths["path"]);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        match arguments.get("old") == arguments.get("new") {
+        let edits = arguments.get("edits").and_then(Value::as_array);
+        if edits.is_some() && (arguments.get("old").is_some() || arguments.get("new").is_some()) {
+            return Err(invalid("`edits` stands for `old` and `new`; give either"));
+        }
+        let same = |one: &Value| one.get("old") == one.get("new");
+        match edits.map_or(same(arguments), |edits| edits.iter().any(same)) {
             true => Err(invalid("`new` is the same as `old`: nothing would change")),
             false => Ok(()),
         }
     }
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let (arguments, ledger): (Arguments, _) = (read(arguments.clone())?, scope.ledger.clone());
-        let look = move |files: &Files, _: &_| match arguments.old.is_empty() {
-            true => {
-                let new = arguments.new.as_bytes();
-                require_new(files.require_writable(&arguments.path, new, Expect::Nothing), &arguments.path)
+        let (arguments, ledger) = (Arguments::of(arguments.clone())?, scope.ledger.clone());
+        let look = move |files: &Files, _: &_| match arguments.created() {
+            Some(new) => {
+                let writable = files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
+                require_new(writable, &arguments.path)
             }
-            false => {
+            None => {
                 let path = std::iter::once(arguments.path.as_str());
                 foreseen(plan(files, &ledger, &arguments), files, path)
             }
@@ -67,7 +107,7 @@ impl Tool for UpdateFile {
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let arguments: Arguments = read(arguments)?;
+        let arguments = Arguments::of(arguments)?;
         let ledger = context.ledger().clone();
         let (answer, changed) = context.blocking(move |files, _| update(files, &ledger, &arguments)).await?;
         Ok(say_if_broken(context, answer, vec![changed]).await)
@@ -76,8 +116,8 @@ impl Tool for UpdateFile {
 
 fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
-    if arguments.old.is_empty() {
-        return create(files, ledger, arguments);
+    if let Some(new) = arguments.created() {
+        return create(files, ledger, arguments, new);
     }
     let Planned { old, new, lines } = plan(files, ledger, arguments)?;
     let written = files.write(&arguments.path, &new, Expect::Any)?;
@@ -104,24 +144,55 @@ fn plan(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Pla
     refuse_stale(ledger, &file.path, &old)?;
     let before = Decoded::detect(path, &old)?;
     before.require_reversible(path, &old)?;
-    let edit = Edit::find(&before, arguments).map_err(|error| match files.is_secret(path) {
+    let (changed, lines) = replaced(before.clone(), arguments, &arguments.edits).map_err(|error| {
         // The error shows lines of the file.
-        true => ToolError::Retry(format!("`old` does not occur once in {}, which you may not read", shown(path))),
-        false => error,
+        match files.is_secret(path) {
+            true => ToolError::Retry(format!("`old` does not occur once in {}, which you may not read", shown(path))),
+            false => error,
+        }
     })?;
-    let new = before.encode(&before.text.replace(&edit.old, &edit.new))?;
-    Ok(Planned { old, new, lines: edit.lines })
+    let new = before.encode(&changed)?;
+    Ok(Planned { old, new, lines })
 }
 
-fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
-    let written = files.write(&arguments.path, arguments.new.as_bytes(), Expect::Nothing);
+/// Returns a text after these replacements, and the lines of all of them; nothing is changed unless each has its place.
+fn replaced(
+    mut file: Decoded,
+    arguments: &Arguments,
+    edits: &[Replacement],
+) -> Result<(String, Vec<usize>), ToolError> {
+    let mut lines = Vec::new();
+    for (number, wanted) in (1..).zip(edits) {
+        let found = Edit::find(&file, &arguments.path, wanted).and_then(|edit| edit.require(arguments));
+        let edit = found.map_err(|error| match error {
+            ToolError::Retry(text) if edits.len() > 1 => {
+                ToolError::Retry(format!("edit {number} of {}: {text}; nothing was changed", edits.len()))
+            }
+            other => other,
+        })?;
+        file.text = file.text.replace(&edit.old, &edit.new);
+        lines.extend(edit.lines);
+    }
+    Ok((file.text, lines))
+}
+
+/// Creates a file with this text, and makes the further replacements in it.
+fn create(
+    files: &Files,
+    ledger: &ReadLedger,
+    arguments: &Arguments,
+    new: &str,
+) -> Result<(Answer, Changed), ToolError> {
+    let begun = Decoded { text: new.to_owned(), encoding: Encoding::UTF_8, has_mark: false };
+    let (new, _) = replaced(begun, arguments, arguments.edits.get(1..).unwrap_or_default())?;
+    let written = files.write(&arguments.path, new.as_bytes(), Expect::Nothing);
     let written = require_new(written, &arguments.path)?;
-    let seen = SeenFile::holding(&written.path, arguments.new.as_bytes());
+    let seen = SeenFile::holding(&written.path, new.as_bytes());
     ledger.note(&seen);
     let text = format!("created {}", shown(&written.path));
     let data = json!({"path": written.path, "created": true});
-    let answer = Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) };
-    Ok((answer, Changed { path: written.path, before: None, after: arguments.new.clone().into_bytes() }))
+    let answer = Answer { seen: vec![seen], written_bytes: new.len() as u64, ..Answer::new(text, data) };
+    Ok((answer, Changed { path: written.path, before: None, after: new.into_bytes() }))
 }
 
 /// Explains that an empty text is not replaced in a file.
@@ -146,8 +217,11 @@ struct Edit {
 impl Edit {
     /// Finds the old text exactly, or else with the file's own line ends, or, in a file of mixed ones, with the others.
     /// It must occur once, unless `replace_all` is set.
-    fn find(file: &Decoded, arguments: &Arguments) -> Result<Edit, ToolError> {
-        let (old, new) = (&arguments.old, &arguments.new);
+    fn find(file: &Decoded, path: &str, wanted: &Replacement) -> Result<Edit, ToolError> {
+        let (old, new) = (&wanted.old, &wanted.new);
+        if old.is_empty() {
+            return Err(ToolError::Retry("`old` is empty, which creates a new file".to_owned()));
+        }
         let lf = |text: &str| text.replace("\r\n", "\n");
         let crlf = |text: &str| lf(text).replace('\n', "\r\n");
         // What has no line end itself is replaced with the file's own ones.
@@ -156,17 +230,30 @@ impl Edit {
             ways.reverse();
         }
         let Some((old, new)) = ways.into_iter().find(|(old, _)| file.text.contains(old.as_str())) else {
-            return Err(ToolError::Retry(not_found(&arguments.path, &file.text, &arguments.old)));
+            return Err(ToolError::Retry(not_found(path, &file.text, &wanted.old)));
         };
         let lines: Vec<usize> = positions(&file.text, &old);
         match lines.len() {
             1 => Ok(Edit { old, new, lines }),
-            _ if arguments.replace_all => Ok(Edit { old, new, lines }),
+            _ if wanted.replace_all => Ok(Edit { old, new, lines }),
             many => Err(ToolError::Retry(format!(
                 "`old` occurs {many} times in {}, at lines {}; add lines around it until it is unique, or set replace_all",
-                shown(&arguments.path),
+                shown(path),
                 list(&lines)
             ))),
+        }
+    }
+
+    /// Requires that it was found as often as the call expects.
+    fn require(self, arguments: &Arguments) -> Result<Edit, ToolError> {
+        match arguments.expected_replacements {
+            Some(expected) if expected != self.lines.len() => Err(ToolError::Retry(format!(
+                "`old` occurs {} times in {}, not {expected} times, at lines {}",
+                self.lines.len(),
+                shown(&arguments.path),
+                list(&self.lines)
+            ))),
+            _ => Ok(self),
         }
     }
 }
@@ -214,12 +301,11 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Encoding;
 
     fn find(text: &str, old: &str, new: &str, replace_all: bool) -> Result<Edit, String> {
         let file = Decoded { text: text.to_owned(), encoding: Encoding::UTF_8, has_mark: false };
-        let arguments = Arguments { path: "f".to_owned(), old: old.to_owned(), new: new.to_owned(), replace_all };
-        Edit::find(&file, &arguments).map_err(|error| error.to_string())
+        let wanted = Replacement { old: old.to_owned(), new: new.to_owned(), replace_all };
+        Edit::find(&file, "f", &wanted).map_err(|error| error.to_string())
     }
 
     #[test]

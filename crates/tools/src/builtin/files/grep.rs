@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use globset::GlobSet;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use ignore::types::{FileTypeDef, TypesBuilder};
 use orchestrate_core::invisible::shown;
+use orchestrate_core::similar::most_similar;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,6 +39,8 @@ const MAX_SHOWN: usize = 200;
 const MAX_HITS: usize = 10_000;
 /// Maximum number of characters to show of one line.
 const MAX_LINE_CHARACTERS: usize = 300;
+/// How many similar kinds of files an error names.
+const NEAREST_TYPES: usize = 3;
 /// Maximum number of context lines on each side.
 const MAX_CONTEXT: usize = 20;
 /// Maximum memory of the search of one file, in bytes; a file with longer lines is skipped,
@@ -68,6 +72,21 @@ struct Arguments {
     context: usize,
     #[serde(default)]
     mode: Mode,
+    /// The lines before a match; `None` means as many as of context. These and the following are of calls in the form
+    /// of other products.
+    before: Option<usize>,
+    after: Option<usize>,
+    /// The maximum number of matches, or of files, to show.
+    limit: Option<usize>,
+    /// How many of them are passed over.
+    #[serde(default)]
+    skip: usize,
+    #[serde(default)]
+    ignore_case: bool,
+    #[serde(default)]
+    multiline: bool,
+    /// A kind of files, as ripgrep calls it.
+    r#type: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
@@ -106,41 +125,94 @@ impl Tool for Grep {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
-        let (matcher, glob) = arguments.compiled()?;
+        let (matcher, globs) = arguments.compiled()?;
+        let lines = |own: Option<usize>| own.unwrap_or(arguments.context).min(MAX_CONTEXT);
         let search = Search {
             matcher,
-            glob,
-            context: arguments.context.min(MAX_CONTEXT),
-            mode: arguments.mode,
+            globs,
+            before: lines(arguments.before),
+            after: lines(arguments.after),
+            is_multiline: arguments.multiline,
+            shown: arguments.shown(),
             limits: walk_limits(context, true),
             hits: AtomicUsize::new(0),
-            known: Known::of(context, &arguments.pattern),
+            known: Known::of(context, &arguments.expression()),
         };
         context.blocking(move |files, _| search.run(files, &arguments.path)).await
     }
 }
 
 impl Arguments {
-    /// Compiles the pattern and the glob.
-    fn compiled(&self) -> Result<(RegexMatcher, Option<GlobSet>), ToolError> {
-        Ok((matcher(&self.pattern)?, self.glob.as_deref().map(path_glob).transpose()?))
+    /// Compiles the pattern and the globs, all of which a file has to match.
+    fn compiled(&self) -> Result<(RegexMatcher, Vec<GlobSet>), ToolError> {
+        let glob = self.glob.as_deref().map(path_glob).transpose()?;
+        let of_type = self.r#type.as_deref().map(type_globs).transpose()?;
+        Ok((self.matcher()?, glob.into_iter().chain(of_type).collect()))
+    }
+
+    /// Returns the pattern with what else is asked for of it.
+    fn expression(&self) -> String {
+        let flags = [(self.ignore_case, "(?i)"), (self.multiline, "(?s)")];
+        let flags = flags.into_iter().filter(|(is_on, _)| *is_on).map(|(_, flag)| flag);
+        flags.chain([self.pattern.as_str()]).collect()
+    }
+
+    fn matcher(&self) -> Result<RegexMatcher, ToolError> {
+        let built = RegexMatcherBuilder::new()
+            .multi_line(true)
+            .line_terminator((!self.multiline).then_some(b'\n'))
+            .size_limit(PATTERN_BYTES)
+            .build(&self.expression());
+        built.map_err(|error| invalid(&format!("`pattern`: {error}")))
+    }
+
+    fn shown(&self) -> Shown {
+        let most = self.limit.unwrap_or(MAX_SHOWN).min(MAX_SHOWN);
+        Shown { mode: self.mode, skip: self.skip.min(MAX_HITS), most, has_limit: self.limit.is_some() || self.skip > 0 }
     }
 }
 
-fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
-    let built = RegexMatcherBuilder::new()
-        .multi_line(true)
-        .line_terminator(Some(b'\n'))
-        .size_limit(PATTERN_BYTES)
-        .build(pattern);
-    built.map_err(|error| invalid(&format!("`pattern`: {error}")))
+/// Returns the globs of a kind of files.
+fn type_globs(name: &str) -> Result<GlobSet, ToolError> {
+    let known = TypesBuilder::new().add_defaults().definitions();
+    let Some(kind) = known.iter().find(|kind| kind.name() == name) else {
+        let nearest = most_similar(name, known.iter().map(FileTypeDef::name), NEAREST_TYPES).join("`, `");
+        return Err(invalid(&format!("`type`: there is no kind of files `{}`; similar: `{nearest}`", shown(name))));
+    };
+    let mut globs = GlobSetBuilder::new();
+    for glob in kind.globs() {
+        let glob = GlobBuilder::new(&format!("**/{glob}")).literal_separator(true).build();
+        globs.add(glob.map_err(|error| ToolError::Execution(error.to_string()))?);
+    }
+    globs.build().map_err(|error| ToolError::Execution(error.to_string()))
+}
+
+/// What of the matches is shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    mode: Mode,
+    /// How many are passed over.
+    skip: usize,
+    /// How many are shown after these.
+    most: usize,
+    /// Whether the call says so.
+    has_limit: bool,
+}
+
+impl Shown {
+    /// Returns the number of matches whose lines are needed.
+    fn needed(self) -> usize {
+        self.skip + self.most
+    }
 }
 
 struct Search {
     matcher: RegexMatcher,
-    glob: Option<GlobSet>,
-    context: usize,
-    mode: Mode,
+    globs: Vec<GlobSet>,
+    before: usize,
+    after: usize,
+    is_multiline: bool,
+    shown: Shown,
     limits: WalkLimits,
     /// The number of matching lines that all threads have found so far.
     hits: AtomicUsize,
@@ -180,7 +252,7 @@ impl Search {
                 let mut seeker = Seeker::new(self, files, "");
                 let (path, mut file) = (opened.path, opened.file);
                 seeker.file(&path, &mut file, opened.size)?;
-                Ok(seeker.found.answer(self.mode, &WalkSummary::default()))
+                Ok(seeker.found.answer(&WalkSummary::default()))
             }
             FileOrFolder::Folder(directory) => self.directory(files, &directory),
         }
@@ -189,9 +261,9 @@ impl Search {
     fn directory(&self, files: &Files, directory: &str) -> Result<Answer, ToolError> {
         let seeker = || Seeker::new(self, files, directory);
         let (seekers, summary) = files.walk_parallel(directory, &self.limits, seeker)?;
-        let mut found = Found::default();
+        let mut found = Found::new(self.shown);
         seekers.into_iter().for_each(|seeker| found.merge(seeker.found));
-        Ok(found.answer(self.mode, &summary))
+        Ok(found.answer(&summary))
     }
 
     /// Fails if the whole search was cancelled or reached a limit.
@@ -233,7 +305,7 @@ impl Visitor for Seeker<'_> {
         for entry in &entries {
             let wanted = |glob: &GlobSet| glob.is_match(below(self.directory, &entry.path));
             if entry.kind == EntryKind::File
-                && self.search.glob.as_ref().is_none_or(wanted)
+                && self.search.globs.iter().all(wanted)
                 && !self.search.known.as_ref().is_some_and(|known| known.rules_out(entry))
                 // A file that has been deleted, or that is not readable, has no hits.
                 && let Ok((file, stamp)) = self.files.open_found(&entry.path)
@@ -249,12 +321,13 @@ impl<'s> Seeker<'s> {
     fn new(search: &'s Search, files: &'s Files, directory: &'s str) -> Seeker<'s> {
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
-            .before_context(search.context)
-            .after_context(search.context)
+            .before_context(search.before)
+            .after_context(search.after)
+            .multi_line(search.is_multiline)
             .heap_limit(Some(HEAP_BYTES))
             .build();
         let (matcher, buffer) = (search.matcher.clone(), vec![0; WHOLE_BYTES]);
-        let found = Found::default();
+        let found = Found::new(search.shown);
         Seeker { search, files, directory, matcher, searcher, buffer, length: 0, rest: Vec::new(), found }
     }
 
@@ -276,7 +349,7 @@ impl<'s> Seeker<'s> {
 
     fn file(&mut self, path: &str, file: &mut FileReader, size: u64) -> Result<(), ToolError> {
         let hits = FileHits { path: path.to_owned(), ..FileHits::default() };
-        let mut sink = LineSink { shows_lines: self.search.mode == Mode::Content, file: hits, binary: false };
+        let mut sink = LineSink { shown: self.search.shown, file: hits, binary: false };
         let result = self.content(file, size, &mut sink);
         // The lines before the first zero byte are part of a binary file too.
         let hits = if sink.binary { FileHits::default() } else { sink.file };
@@ -334,8 +407,8 @@ struct Line {
 }
 
 /// The hits of one thread, or of all.
-#[derive(Default)]
 struct Found {
+    shown: Shown,
     files: Vec<FileHits>,
     /// Number of hits among the lines.
     lines: usize,
@@ -345,10 +418,14 @@ struct Found {
 }
 
 impl Found {
+    fn new(shown: Shown) -> Found {
+        Found { shown, files: Vec::new(), lines: 0, skipped: 0 }
+    }
+
     fn add(&mut self, file: FileHits) {
         self.lines += file.hit_lines();
         self.files.push(file);
-        if self.lines > 2 * MAX_SHOWN {
+        if self.lines > 2 * self.shown.needed() {
             self.cut();
         }
     }
@@ -363,14 +440,15 @@ impl Found {
         self.files.sort_unstable_by(|left, right| walk_order(&left.path, &right.path));
         self.lines = 0;
         for file in &mut self.files {
-            if self.lines >= MAX_SHOWN {
+            if self.lines >= self.shown.needed() {
                 file.lines = Vec::new();
             }
             self.lines += file.hit_lines();
         }
     }
 
-    fn answer(mut self, mode: Mode, summary: &WalkSummary) -> Answer {
+    fn answer(mut self, summary: &WalkSummary) -> Answer {
+        let Shown { mode, skip, most, has_limit } = self.shown;
         self.cut();
         let data: Vec<Value> = self.files.iter().map(|file| json!({"path": file.path, "matches": file.hits})).collect();
         let hits: usize = self.files.iter().map(|file| file.hits).sum();
@@ -383,7 +461,14 @@ impl Found {
         if hits == 0 {
             lines.push("no matches".to_owned());
         }
-        if mode == Mode::Content && hits > MAX_SHOWN {
+        let (what, all) = if mode == Mode::Content { ("matches", hits) } else { ("files", count) };
+        if mode != Mode::Content && has_limit {
+            lines = lines.into_iter().skip(skip).take(most).collect();
+        }
+        if has_limit && all > most.min(all.saturating_sub(skip)) {
+            let last = (skip + most).min(all);
+            lines.push(format!("[{what} {} to {last} of {all}]", (skip + 1).min(all)));
+        } else if mode == Mode::Content && hits > MAX_SHOWN {
             lines.push(format!("[the first {MAX_SHOWN} of {hits} matches in {count} files; mode `count` shows where]"));
         }
         if self.skipped > 0 {
@@ -393,16 +478,22 @@ impl Found {
         Answer::new(lines.join("\n"), json!({"matches": hits, "files": data}))
     }
 
-    /// Returns the lines up to the last hit that is shown.
+    /// Returns the lines from the first hit that is shown to the last one.
     fn first_lines(&mut self) -> Vec<String> {
+        let (skip, needed) = (self.shown.skip, self.shown.needed());
         let mut hits = 0;
         let all = self.files.iter_mut().flat_map(|file| file.lines.drain(..));
         let first = all.take_while(|line| {
-            let has_room = hits < MAX_SHOWN;
+            let has_room = hits < needed;
             hits += usize::from(line.is_hit);
             has_room
         });
-        first.map(|line| line.text).collect()
+        let mut passed = 0;
+        let shown = first.skip_while(|line| {
+            passed += usize::from(line.is_hit);
+            passed <= skip && skip > 0
+        });
+        shown.map(|line| line.text).collect()
     }
 }
 
@@ -414,26 +505,30 @@ impl FileHits {
 
 /// Collects the matching lines of one file.
 struct LineSink {
-    shows_lines: bool,
+    shown: Shown,
     file: FileHits,
     /// Whether the file contains a zero byte.
     binary: bool,
 }
 
 impl LineSink {
-    fn push(&mut self, mark: char, number: Option<u64>, bytes: &[u8]) {
-        let line = String::from_utf8_lossy(bytes);
-        let line = line.trim_end_matches(['\n', '\r']);
-        let begin: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
-        let cut = if begin.len() < line.len() { "…" } else { "" };
-        let (path, number) = (shown(&self.file.path), number.unwrap_or_default());
-        let text = format!("{path}{mark}{number}{mark}{begin}{cut}");
-        self.file.lines.push(Line { text, is_hit: mark == HIT });
+    /// Adds a line; or several, of a match that spans them and counts once.
+    fn push(&mut self, mark: char, first: Option<u64>, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\n', '\r']);
+        let path = shown(&self.file.path);
+        for (number, line) in (first.unwrap_or_default()..).zip(text.split('\n')) {
+            let line = line.trim_end_matches('\r');
+            let begin: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
+            let cut = if begin.len() < line.len() { "…" } else { "" };
+            let is_hit = mark == HIT && number == first.unwrap_or_default();
+            self.file.lines.push(Line { text: format!("{path}{mark}{number}{mark}{begin}{cut}"), is_hit });
+        }
     }
 
     /// Reports whether a line at this place may be shown.
     fn shows(&self) -> bool {
-        self.shows_lines && self.file.hits < MAX_SHOWN
+        self.shown.mode == Mode::Content && self.file.hits < self.shown.needed()
     }
 }
 

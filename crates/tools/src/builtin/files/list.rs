@@ -45,6 +45,10 @@ pub(super) fn require_pattern(arguments: &Value) -> Result<(), ToolError> {
 
 /// Compiles a glob for paths relative to a directory; one without a slash matches names at any depth.
 pub(super) fn path_glob(pattern: &str) -> Result<GlobSet, ToolError> {
+    glob_of(pattern, false)
+}
+
+fn glob_of(pattern: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
     if pattern.len() > MAX_GLOB_BYTES {
         return Err(invalid("the glob is too long"));
     }
@@ -52,7 +56,11 @@ pub(super) fn path_glob(pattern: &str) -> Result<GlobSet, ToolError> {
     let whole =
         if pattern.contains('/') { pattern.trim_start_matches('/').to_owned() } else { format!("**/{pattern}") };
     // A set matches plain names without a regular expression.
-    let glob = GlobBuilder::new(&whole).literal_separator(true).build().and_then(|glob| GlobSet::new([glob]));
+    let glob = GlobBuilder::new(&whole)
+        .literal_separator(true)
+        .case_insensitive(ignore_case)
+        .build()
+        .and_then(|glob| GlobSet::new([glob]));
     glob.map_err(|error| invalid(&format!("the glob `{pattern}`: {}", error.kind())))
 }
 
@@ -70,6 +78,45 @@ struct ListArguments {
     path: String,
     #[serde(default)]
     recursive: bool,
+    /// Globs of what is left out. These and the following are of calls in the form of other products.
+    #[serde(default)]
+    ignore: Vec<String>,
+    /// How far below the directory entries are listed.
+    depth: Option<usize>,
+    /// The maximum number of entries.
+    limit: Option<usize>,
+    /// The number of the first entry, from 1.
+    offset: Option<usize>,
+}
+
+/// Which entries a listing has.
+struct Wanted {
+    ignored: Vec<GlobSet>,
+    depth: usize,
+    limit: usize,
+    skip: usize,
+}
+
+impl ListArguments {
+    fn wanted(&self) -> Result<Wanted, ToolError> {
+        Ok(Wanted {
+            ignored: self.ignore.iter().map(|glob| path_glob(glob)).collect::<Result<_, _>>()?,
+            depth: self.depth.unwrap_or(usize::MAX),
+            limit: self.limit.unwrap_or(MAX_LISTED).min(MAX_LISTED),
+            skip: self.offset.unwrap_or(1).saturating_sub(1),
+        })
+    }
+}
+
+impl Wanted {
+    /// Reports whether an entry at this path below the directory is listed.
+    fn has(&self, name: &str) -> bool {
+        let parts: Vec<&str> = name.split('/').collect();
+        // What lies in a folder that is left out is left out too.
+        let begins = |many: usize| parts.get(..many).map(|begin| begin.join("/"));
+        let is_ignored = |glob: &GlobSet| (1..=parts.len()).filter_map(begins).any(|begin| glob.is_match(begin));
+        parts.len() <= self.depth && !self.ignored.iter().any(is_ignored)
+    }
 }
 
 #[async_trait]
@@ -81,36 +128,50 @@ impl Tool for ListDirectory {
     }
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let ListArguments { path, .. } = read(arguments.clone())?;
+        let arguments: ListArguments = read(arguments.clone())?;
+        arguments.wanted()?;
+        let path = arguments.path;
         blocking(project, &scope.cancel, move |files, _| files.directory(&path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let ListArguments { path, recursive } = read(arguments)?;
-        let limits = walk_limits(context, recursive);
-        context.blocking(move |files, _| list(files, &path, &limits)).await
+        let arguments: ListArguments = read(arguments)?;
+        let (wanted, limits) = (arguments.wanted()?, walk_limits(context, arguments.recursive));
+        context.blocking(move |files, _| list(files, &arguments.path, &wanted, &limits)).await
     }
 }
 
-fn list(files: &Files, path: &str, limits: &WalkLimits) -> Result<Answer, ToolError> {
+fn list(files: &Files, path: &str, wanted: &Wanted, limits: &WalkLimits) -> Result<Answer, ToolError> {
     let directory = files.directory(path)?;
     let mut lines = Vec::new();
     let mut names = Vec::new();
-    let mut more = false;
+    let (mut more, mut passed) = (false, 0);
     let summary = files.walk(&directory, limits, &mut |entry| {
-        more = names.len() >= MAX_LISTED;
+        let name = below(&directory, &entry.path);
+        if !wanted.has(name) {
+            return Ok(Flow::Continue);
+        }
+        more = names.len() >= wanted.limit;
         if more {
             return Ok(Flow::Stop);
         }
+        if passed < wanted.skip {
+            passed += 1;
+            return Ok(Flow::Continue);
+        }
         // One that is gone again has no size.
-        if let Some(line) = describe(below(&directory, &entry.path), entry) {
+        if let Some(line) = describe(name, entry) {
             lines.push(line);
             names.push(entry.path.clone());
         }
         Ok(Flow::Continue)
     })?;
     if more {
-        lines.push(format!("[the first {MAX_LISTED} entries; list a subdirectory for the rest]"));
+        let (first, last) = (wanted.skip + 1, wanted.skip + wanted.limit);
+        lines.push(match (wanted.skip, wanted.limit) {
+            (0, MAX_LISTED) => format!("[the first {MAX_LISTED} entries; list a subdirectory for the rest]"),
+            _ => format!("[entries {first} to {last}; `offset` {} has the next]", last + 1),
+        });
     }
     lines.extend(summary.note());
     let text = if lines.is_empty() { "(the directory is empty)".to_owned() } else { lines.join("\n") };
@@ -135,6 +196,9 @@ struct SearchArguments {
     pattern: String,
     #[serde(default)]
     path: String,
+    /// Whether upper and lower case are the same, as calls in the form of other products say.
+    #[serde(default)]
+    ignore_case: bool,
 }
 
 #[async_trait]
@@ -154,14 +218,14 @@ impl Tool for SearchFiles {
     }
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let SearchArguments { pattern, path } = read(arguments.clone())?;
+        let SearchArguments { pattern, path, .. } = read(arguments.clone())?;
         path_glob(&pattern)?;
         blocking(project, &scope.cancel, move |files, _| files.directory(&path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let SearchArguments { pattern, path } = read(arguments)?;
-        let glob = path_glob(&pattern)?;
+        let SearchArguments { pattern, path, ignore_case } = read(arguments)?;
+        let glob = glob_of(&pattern, ignore_case)?;
         let limits = walk_limits(context, true);
         context.blocking(move |files, _| search(files, &path, &glob, &limits)).await
     }

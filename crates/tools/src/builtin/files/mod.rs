@@ -10,6 +10,7 @@ mod large;
 mod list;
 mod patch;
 mod read;
+mod read_many;
 mod syntax;
 
 pub(super) use change::{AppendFile, CreateDirectory, DeleteFile, WriteFile};

@@ -13,11 +13,12 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::encoding;
 use super::large::{Lines, MAX_BYTES, read_lines};
+use super::read_many;
 use crate::context::{ToolContext, blocking};
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::{Decoded, Encoding, Files, OpenFile};
-use crate::ledger::SeenFile;
+use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
@@ -46,6 +47,7 @@ pub(crate) struct ReadFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct Arguments {
+    #[serde(default)]
     path: String,
     #[serde(default = "one")]
     offset: usize,
@@ -67,6 +69,9 @@ impl Tool for ReadFile {
     facts!("read_file", FILES, FileRead, paths["path"]);
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        if read_many::is_meant(arguments) {
+            return read_many::normalize(arguments, worktree);
+        }
         let Some(path) = arguments.get_mut("path") else { return Ok(()) };
         let text = path.as_str().unwrap_or_default();
         if !text.starts_with(ARTIFACT) {
@@ -78,6 +83,9 @@ impl Tool for ReadFile {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        if read_many::is_meant(arguments) {
+            return read_many::effects(arguments);
+        }
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
         if path.starts_with(ARTIFACT) {
             return vec![Effect::on(Target::Name(path.to_owned()))];
@@ -96,6 +104,9 @@ impl Tool for ReadFile {
     }
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        if read_many::is_meant(arguments) {
+            return read_many::rehearse(scope, project, arguments).await;
+        }
         let arguments: Arguments = read(arguments.clone())?;
         if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
             let allowed = allowed_bytes(scope.result_tokens).saturating_sub(NOTE_BYTES);
@@ -106,6 +117,9 @@ impl Tool for ReadFile {
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        if read_many::is_meant(&arguments) {
+            return read_many::execute(context, arguments, first_page).await;
+        }
         let arguments: Arguments = read(arguments)?;
         let allowed = context.result_bytes().saturating_sub(NOTE_BYTES);
         if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
@@ -113,30 +127,43 @@ impl Tool for ReadFile {
         }
         let encoding = encoding(arguments.encoding.as_deref())?;
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| {
-            let _turn = ledger.exclusively();
-            let opened = files.open(&arguments.path)?;
-            if opened.size > files.max_bytes().min(WHOLE_BYTES) {
-                return page_of_large(opened, &arguments, encoding, allowed);
-            }
-            let (file, bytes) = files.read(&arguments.path)?;
-            let decoded = Decoded::of(&arguments.path, &bytes, encoding)?;
-            let seen = SeenFile::holding(&file.path, &bytes);
-            let page = page(&arguments.path, &decoded.text, &arguments, allowed)?;
-            ledger.note(&seen);
-            let content = page.content(&decoded.text, page.first);
-            let data = json!({
-                "path": file.path,
-                "size": bytes.len(),
-                "first_line": page.first,
-                "last_line": page.last,
-                "total_lines": page.total,
-                "content": content,
-            });
-            Ok(Answer { seen: vec![seen], ..Answer::new(page.text, data) })
-        };
+        let work = move |files: &Files, _: &_| page_of_file(files, &ledger, &arguments, (encoding, allowed));
         context.blocking(work).await
     }
+}
+
+/// Reads the first page of one file of several, up to so many bytes.
+fn first_page(files: &Files, ledger: &ReadLedger, path: &str, allowed: usize) -> Result<Answer, ToolError> {
+    let arguments = Arguments { path: path.to_owned(), offset: 1, limit: MAX_LINES, encoding: None };
+    page_of_file(files, ledger, &arguments, (Encoding::UTF_8, allowed.saturating_sub(NOTE_BYTES)))
+}
+
+fn page_of_file(
+    files: &Files,
+    ledger: &ReadLedger,
+    arguments: &Arguments,
+    (encoding, allowed): (Encoding, usize),
+) -> Result<Answer, ToolError> {
+    let _turn = ledger.exclusively();
+    let opened = files.open(&arguments.path)?;
+    if opened.size > files.max_bytes().min(WHOLE_BYTES) {
+        return page_of_large(opened, arguments, encoding, allowed);
+    }
+    let (file, bytes) = files.read(&arguments.path)?;
+    let decoded = Decoded::of(&arguments.path, &bytes, encoding)?;
+    let seen = SeenFile::holding(&file.path, &bytes);
+    let page = page(&arguments.path, &decoded.text, arguments, allowed)?;
+    ledger.note(&seen);
+    let content = page.content(&decoded.text, page.first);
+    let data = json!({
+        "path": file.path,
+        "size": bytes.len(),
+        "first_line": page.first,
+        "last_line": page.last,
+        "total_lines": page.total,
+        "content": content,
+    });
+    Ok(Answer { seen: vec![seen], ..Answer::new(page.text, data) })
 }
 
 async fn page_of_artifact(

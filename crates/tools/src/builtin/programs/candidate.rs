@@ -97,7 +97,7 @@ pub(super) fn words(words: &[&str]) -> Vec<String> {
 /// Chooses the first candidate that is installed where commands run.
 ///
 /// # Errors
-/// `Denied` if a rule is against a candidate, `Retry` if none is installed, with how to install them.
+/// `Denied` if a rule is against a candidate, `Absent` if none is installed, with how to install them.
 pub(super) async fn choose<R>(context: &ToolContext, candidates: Vec<Candidate<R>>) -> Result<Chosen<R>, ToolError> {
     let mut absent: Vec<&str> = Vec::new();
     for candidate in candidates {
@@ -112,7 +112,7 @@ pub(super) async fn choose<R>(context: &ToolContext, candidates: Vec<Candidate<R
         }
     }
     let absent = absent.join(", or ");
-    Err(ToolError::Retry(format!("nothing that this needs is installed where commands run; install {absent}")))
+    Err(ToolError::Absent(format!("nothing that this needs is installed where commands run; install {absent}")))
 }
 
 /// Returns the version that a program prints; `None` if it is not installed or does not start.
@@ -138,6 +138,19 @@ fn version_in(said: &str) -> String {
 }
 
 impl<R> Chosen<R> {
+    /// Returns the format of its report, or how it is run.
+    pub(super) fn format(&self) -> &R {
+        &self.candidate.report
+    }
+
+    /// Returns the run of a program that has nothing to do.
+    pub(super) fn ran_nothing(&self) -> Ran {
+        let (program, version) = (self.candidate.program.to_owned(), self.version.clone());
+        let command = shell_words(&self.candidate.argv);
+        let run = ProgramRun { program, version, command, exit_code: Some(0), duration_ms: 0 };
+        Ran { run, how: "no file".to_owned(), stdout: String::new(), stderr: String::new() }
+    }
+
     /// Runs it, after what comes before it; the result is that of the first command that fails, else the last one. What
     /// it makes for itself does not become part of the agent's work.
     ///

@@ -1,8 +1,10 @@
 //! Which programs check and format a project's code, decided from its files and those that a call names.
 
+use std::collections::BTreeSet;
+
 use super::candidate::{Candidate, words};
 use super::products::{self, Products};
-use super::project::{Language, Project};
+use super::project::{Language, Project, RustFile};
 
 /// The format of a report of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,17 @@ pub(super) enum Findings {
 }
 
 pub(super) type Checker = Candidate<Findings>;
-pub(super) type Formatter = Candidate<()>;
+pub(super) type Formatter = Candidate<Formatting>;
+
+/// How a formatter is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Formatting {
+    /// By its command, for all files at once.
+    Command,
+    /// For each of these files with its edition, or why that is not known. rustfmt would format the modules of a file
+    /// that it is given as well, so it is given the text.
+    EachText(Vec<RustFile>),
+}
 
 const RUSTUP: &str = "cargo (from rustup.rs), with `rustup component add clippy rustfmt`";
 const GO: &str = "go (from go.dev)";
@@ -34,8 +46,6 @@ const PYRIGHT: &str = "pyright (`pip install pyright` or `npm install pyright`)"
 const ESLINT: &str = "eslint (`npm install --save-dev eslint`)";
 const TYPESCRIPT: &str = "typescript (`npm install --save-dev typescript`)";
 const PRETTIER: &str = "prettier (`npm install --save-dev prettier`)";
-/// The edition of a package that names none, as cargo has it.
-const FIRST_EDITION: &str = "2015";
 const ENDINGS: &[(Language, &[&str])] = &[
     (Language::Rust, &["rs"]),
     (Language::Go, &["go"]),
@@ -99,29 +109,25 @@ pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker>
 pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> {
     by_language(project, files, |language| match language {
         Language::Rust => {
-            let edition = edition(project);
-            let argv = match files {
-                [] => words(&["cargo", "fmt", "--all"]),
-                _ => listed(&["rustfmt", "--edition", edition], files),
-            };
-            let rustfmt = Candidate::new("rustfmt", argv, RUSTUP, ()).versioned(&["rustfmt", "--version"]);
-            vec![rustfmt.making(products::CARGO)]
+            let rustfmt = if files.is_empty() { cargo_fmt() } else { rustfmt(project.rust_files()) };
+            vec![rustfmt.versioned(&["rustfmt", "--version"])]
         }
         Language::Go => {
             let argv = listed(&["gofmt", "-w"], files);
             // It has no option that prints its version, which is that of go.
-            vec![Candidate::new("gofmt", argv, GO, ()).versioned(&["go", "version"])]
+            vec![Candidate::new("gofmt", argv, GO, Formatting::Command).versioned(&["go", "version"])]
         }
         Language::Python => {
             let ruff = with(project, "ruff", &["format", "--force-exclude"], files);
-            let ruff = Candidate::new("ruff format", ruff, RUFF, ());
-            let black = Candidate::new("black", with(project, "black", &["--quiet"], files), BLACK, ());
+            let ruff = Candidate::new("ruff format", ruff, RUFF, Formatting::Command);
+            let black =
+                Candidate::new("black", with(project, "black", &["--quiet"], files), BLACK, Formatting::Command);
             let prefers_black = project.mentions(&["pyproject.toml"], "[tool.black]");
             if prefers_black { vec![black] } else { vec![ruff, black] }
         }
         Language::JavaScript => {
             let argv = with(project, "prettier", &["--write", "--log-level=warn"], files);
-            vec![Candidate::new("prettier", argv, PRETTIER, ())]
+            vec![Candidate::new("prettier", argv, PRETTIER, Formatting::Command)]
         }
         _ => Vec::new(),
     })
@@ -182,10 +188,23 @@ fn vet() -> Checker {
     Candidate::new("go vet", words(&["go", "vet", "./..."]), GO, Findings::Lines).versioned(&["go", "version"])
 }
 
-fn edition(project: &Project) -> &str {
-    let lines = project.text("Cargo.toml").lines();
-    let edition = lines.filter_map(|line| line.trim().strip_prefix("edition")?.trim().strip_prefix('=')).next();
-    edition.map_or(FIRST_EDITION, |edition| edition.trim().trim_matches('"'))
+fn cargo_fmt() -> Formatter {
+    let argv = words(&["cargo", "fmt", "--all"]);
+    Candidate::new("rustfmt", argv, RUSTUP, Formatting::Command).making(products::CARGO)
+}
+
+/// Returns rustfmt for these files: a command for each of their editions, so that the rules judge all of them.
+fn rustfmt(files: &[RustFile]) -> Formatter {
+    let editions: BTreeSet<&str> = files.iter().filter_map(|file| file.edition.as_deref().ok()).collect();
+    let mut commands: Vec<Vec<String>> = editions.into_iter().map(rustfmt_command).collect();
+    let argv = commands.pop().unwrap_or_else(|| words(&["rustfmt"]));
+    let report = Formatting::EachText(files.to_vec());
+    Candidate { before: commands, ..Candidate::new("rustfmt", argv, RUSTUP, report) }
+}
+
+/// Returns the command that formats the text of an edition on its standard input.
+pub(super) fn rustfmt_command(edition: &str) -> Vec<String> {
+    words(&["rustfmt", "--edition", edition])
 }
 
 #[cfg(test)]

@@ -48,8 +48,9 @@ macro_rules! selects_files {
             arguments: &Value,
             project: &$crate::files::Files,
         ) -> Result<$crate::tool::Programs, ToolError> {
-            let project = Project::look(project, &orchestrate_sandbox::Cancel::default())?;
-            let candidates = $candidates(&project, &Selection::of(arguments)?.files);
+            let selection = Selection::of(arguments)?;
+            let project = Project::look_for(project, &orchestrate_sandbox::Cancel::default(), &selection.files)?;
+            let candidates = $candidates(&project, &selection.files);
             Ok($crate::builtin::programs::candidate::first_of(&candidates))
         }
     };
@@ -116,7 +117,7 @@ impl Selection {
             true => files.open(file).map(drop),
             false => files.metadata(file).map(drop),
         })?;
-        let candidates = find(&Project::look(files, cancel)?, &self.files);
+        let candidates = find(&Project::look_for(files, cancel, &self.files)?, &self.files);
         if candidates.is_empty() { Err(self.nothing_for(kind)) } else { Ok(candidates) }
     }
 

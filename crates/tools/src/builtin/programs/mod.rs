@@ -15,6 +15,7 @@ mod project;
 mod python;
 mod run_tests;
 mod runners;
+mod rust_edition;
 mod states;
 mod unmatched;
 

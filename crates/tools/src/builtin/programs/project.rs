@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use orchestrate_sandbox::Cancel;
 
+use super::rust_edition::edition_of;
 use crate::error::ToolError;
-use crate::files::{Files, Flow, WalkLimits};
+use crate::files::{EntryKind, Files, Flow, WalkLimits};
 
 /// Maximum time to list the folders that are looked at.
 const LISTING_TIME: Duration = Duration::from_secs(10);
 /// Number of bytes of a manifest that are read.
 const MANIFEST_BYTES: u64 = 1 << 18;
+/// How the name of a Rust file ends.
+const OF_RUST: &str = ".rs";
 /// The folders whose entries are listed, as far as git does not ignore them.
 const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__", "build", "requirements"];
 /// Files that git may ignore, and those in folders that are not listed.
@@ -71,6 +74,17 @@ pub(super) enum Language {
 pub(super) struct Project {
     present: BTreeSet<String>,
     texts: BTreeMap<String, String>,
+    /// The Rust files that a call names, itself or by a folder.
+    rust_files: Vec<RustFile>,
+}
+
+/// A Rust file that a call names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RustFile {
+    /// Its path.
+    pub(super) path: String,
+    /// The edition of its package, or why that is not known.
+    pub(super) edition: Result<String, String>,
 }
 
 impl Project {
@@ -95,6 +109,33 @@ impl Project {
         let manifests = MANIFESTS.iter().filter(|path| project.present.contains(**path));
         project.texts = manifests.map(|path| ((*path).to_owned(), text(files, path))).collect();
         Ok(project)
+    }
+
+    /// Looks at a worktree for a call that names these files and folders.
+    ///
+    /// # Errors
+    /// As [`Project::look`].
+    pub(super) fn look_for(files: &Files, cancel: &Cancel, named: &[String]) -> Result<Project, ToolError> {
+        let mut project = Project::look(files, cancel)?;
+        let limits = WalkLimits { recursive: true, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+        for path in named {
+            if path.ends_with(OF_RUST) {
+                project.rust_files.push(rust_file(files, path));
+            } else if let Ok(folder) = files.directory(path) {
+                files.walk(&folder, &limits, &mut |entry| {
+                    if entry.kind == EntryKind::File && entry.path.ends_with(OF_RUST) {
+                        project.rust_files.push(rust_file(files, &entry.path));
+                    }
+                    Ok(Flow::Continue)
+                })?;
+            }
+        }
+        Ok(project)
+    }
+
+    /// Returns the Rust files that the call names, itself or by a folder.
+    pub(super) fn rust_files(&self) -> &[RustFile] {
+        &self.rust_files
     }
 
     /// Reports whether it has a file or a folder.
@@ -171,8 +212,25 @@ impl Project {
         Project {
             present: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
             texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+            rust_files: Vec::new(),
         }
     }
+
+    /// Adds the Rust files that a call names.
+    #[cfg(test)]
+    pub(super) fn naming(mut self, named: &[&str]) -> Project {
+        let text_of = |path: &str| self.texts.get(path).cloned();
+        let files = named.iter().filter(|path| path.ends_with(OF_RUST));
+        self.rust_files =
+            files.map(|path| RustFile { path: (*path).to_owned(), edition: edition_of(&text_of, path) }).collect();
+        self
+    }
+}
+
+/// Returns a Rust file with its edition.
+fn rust_file(files: &Files, path: &str) -> RustFile {
+    let text_of = |manifest: &str| files.metadata(manifest).is_ok().then(|| text(files, manifest));
+    RustFile { path: path.to_owned(), edition: edition_of(&text_of, path) }
 }
 
 fn text(files: &Files, path: &str) -> String {

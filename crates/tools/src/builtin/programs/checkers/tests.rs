@@ -9,7 +9,7 @@ fn commands<R>(candidates: &[Candidate<R>]) -> Vec<String> {
 
 /// Returns the commands that check, type-check and format a project.
 fn all(files: Files<'_>, named: &[&str]) -> [Vec<String>; 3] {
-    let (project, named) = (Project::of(files), words(named));
+    let (project, named) = (Project::of(files).naming(named), words(named));
     [
         commands(&linters(&project, &named)),
         commands(&type_checkers(&project, &named)),
@@ -69,13 +69,24 @@ fn the_programs_are_those_of_the_language() {
 
 #[test]
 fn the_files_decide_the_language_and_are_handed_over() {
-    let mixed = [("Cargo.toml", "[package]\nedition = \"2021\"\n"), ("package.json", "{}"), ("setup.py", "")];
+    let mixed =
+        [("Cargo.toml", "[package]\nname = \"m\"\nedition = \"2021\"\n"), ("package.json", "{}"), ("setup.py", "")];
     let [lint, types, format] = all(&mixed, &["a/b.py", "-c.py"]);
     assert_eq!(lint, ["ruff check --force-exclude a/b.py ./-c.py"]);
     assert_eq!(types[0], format!("{MYPY} a/b.py ./-c.py"));
     assert_eq!(format[0], "ruff format --force-exclude a/b.py ./-c.py");
     let [lint, _, format] = all(&mixed, &["src/lib.rs"]);
-    assert_eq!((lint[0].as_str(), format[0].as_str()), (CLIPPY, "rustfmt --edition 2021 src/lib.rs"));
+    assert_eq!((lint[0].as_str(), format[0].as_str()), (CLIPPY, "rustfmt --edition 2021"));
+    let members = [
+        ("Cargo.toml", "[workspace.package]\nedition = \"2024\"\n[package]\nname = \"r\"\n"),
+        ("a/Cargo.toml", "[package]\nname = \"a\"\nedition.workspace = true\n"),
+    ];
+    let project = Project::of(&members).naming(&["a/x.rs", "y.rs"]);
+    let [rustfmt] = formatters(&project, &words(&["a/x.rs", "y.rs"])).try_into().unwrap();
+    let file = |path: &str, edition: &str| RustFile { path: path.to_owned(), edition: Ok(edition.to_owned()) };
+    assert_eq!(rustfmt.before, [words(&["rustfmt", "--edition", "2015"])]);
+    assert_eq!(rustfmt.argv, words(&["rustfmt", "--edition", "2024"]));
+    assert_eq!(rustfmt.report, Formatting::EachText(vec![file("a/x.rs", "2024"), file("y.rs", "2015")]));
     let [lint, ..] = all(&mixed, &["web/a.ts"]);
     assert_eq!(lint, ["eslint --format=json web/a.ts"]);
     let [lint, ..] = all(&[], &["README"]);

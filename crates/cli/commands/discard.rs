@@ -1,0 +1,100 @@
+//! `discard`: removes all of a run, after it was said what would be lost.
+
+use orchestrate_coordinator::Discarded;
+use orchestrate_core::RunId;
+use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};
+use serde_json::{Value, json};
+
+use crate::args::DiscardArgs;
+use crate::context::Context;
+use crate::error::{CommandError, ErrorKind};
+use crate::show::output;
+use crate::show::progress::short;
+
+/// How many lost commits are named; the others are counted.
+const MOST_NAMED: usize = 20;
+/// The maximum number of characters of a commit's subject.
+const SUBJECT_CHARS: usize = 60;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, CommandError> {
+    let (_, run) = context.find_run(Some(&arguments.run))?;
+    let runs = context.runs()?;
+    let is_json = arguments.json.json;
+    let found = runs.would_discard(&run)?;
+    if arguments.dry_run {
+        let text = if is_json { String::new() } else { described(&run, &found) };
+        return if is_json { output::json(&object(&run, true, &found)) } else { output::result(&text) }
+            .map(|()| EXIT_OK);
+    }
+    if !arguments.yes {
+        if !context.terminal.can_ask {
+            let message = format!("discarding run {run} removes all of it; nothing was removed");
+            return Err(CommandError::usage(message)
+                .hint(format!("`orchestrate discard {run} --dry-run` says what would be lost"))
+                .hint(format!("`orchestrate discard {run} --yes` removes it")));
+        }
+        output::note(&described(&run, &found));
+        if !output::confirm(&format!("Remove all of run {run} for good? [y/N] ")) {
+            return Err(CommandError::new(ErrorKind::NeedsPerson, format!("run {run} was not discarded")));
+        }
+    }
+    let discarded = runs.discard(&run)?;
+    discarded.undeleted.iter().for_each(|undeleted| output::warning(&format!("failed to {undeleted}")));
+    let code = if discarded.undeleted.is_empty() { EXIT_OK } else { EXIT_FAILED };
+    if is_json {
+        return output::json(&object(&run, false, &discarded)).map(|()| code);
+    }
+    output::result(&described_removal(&run, &discarded)).map(|()| code)
+}
+
+/// Describes what would be lost.
+fn described(run: &RunId, found: &Discarded) -> String {
+    let mut text = format!("discarding run {run} removes {}\n", counted(found));
+    for path in &found.edited {
+        text.push_str(&format!("lost: files in {} that are in no commit\n", path.display()));
+    }
+    for lost in found.lost.iter().take(MOST_NAMED) {
+        let (commit, subject) = (short(lost.commit.as_str()), output::one_line(&lost.subject, SUBJECT_CHARS));
+        text.push_str(&format!("lost: {commit} {subject} ({})\n", output::one_line(&lost.name, 100)));
+    }
+    let more = found.lost.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        text.push_str(&format!("lost: {more} more commits\n"));
+    }
+    if found.lost.is_empty() && found.edited.is_empty() {
+        text.push_str("none of its work is lost: your branches have all of it\n");
+    }
+    text + &kept(found)
+}
+
+/// Describes what was removed.
+fn described_removal(run: &RunId, removed: &Discarded) -> String {
+    let goes_on = if removed.goes_on { "its files are being deleted in the background\n" } else { "" };
+    format!("run {run} is gone: removed {}\n{goes_on}{}", counted(removed), kept(removed))
+}
+
+fn counted(found: &Discarded) -> String {
+    let (worktrees, refs, events) = (found.worktrees.len(), found.refs.len(), found.events);
+    format!("{worktrees} worktrees, {refs} branches and other refs, and {events} events with what they record")
+}
+
+fn kept(found: &Discarded) -> String {
+    found.kept_refs.iter().map(|name| format!("kept {name}, which is checked out\n")).collect()
+}
+
+fn object(run: &RunId, dry_run: bool, found: &Discarded) -> Value {
+    let lost = found.lost.iter();
+    let lost = lost.map(|lost| json!({"ref": lost.name, "commit": lost.commit, "subject": lost.subject}));
+    json!({
+        "run_id": run,
+        "dry_run": dry_run,
+        "worktrees": found.worktrees,
+        "edited": found.edited,
+        "refs": found.refs,
+        "lost": lost.collect::<Vec<_>>(),
+        "kept_refs": found.kept_refs,
+        "events": found.events,
+        "warnings": found.undeleted,
+    })
+}

@@ -1,0 +1,201 @@
+//! Discarding: removes all of a run, its work included, after it was said what would be lost.
+//!
+//! What is removed is found by the run's id alone: its folder, its refs, its rows of the journal. So a run whose facts
+//! cannot be read can be discarded, too. The rows go last: a discard that was interrupted is repeated. Branches that
+//! are checked out by the user stay, and so does everything that has landed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::{Oid, RunId};
+use orchestrate_git::{GitError, RefEntry};
+use orchestrate_journal::JournalError;
+
+use crate::afterwards::archive::Archive;
+use crate::afterwards::clean::empty;
+use crate::afterwards::refusal::ResultRefusal;
+use crate::error::CoordinatorError;
+
+/// Where the refs of runs are.
+const REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];
+/// Where the user's own work is.
+const OTHERS: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+
+/// What discarding a run removes, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Discarded {
+    /// Its worktrees.
+    pub worktrees: Vec<PathBuf>,
+    /// Those of them with files that are in no commit.
+    pub edited: Vec<PathBuf>,
+    /// Its branches and other refs.
+    pub refs: Vec<String>,
+    /// The commits that nothing but these refs holds, so that they are lost.
+    pub lost: Vec<LostCommit>,
+    /// Branches that stay, since they are checked out.
+    pub kept_refs: Vec<String>,
+    /// The number of its recorded events.
+    pub events: u64,
+    /// Why files are still in the trash: each with its path and the error.
+    pub undeleted: Vec<String>,
+    /// Whether its files are still being deleted, by a process that outlives this one.
+    pub goes_on: bool,
+}
+
+/// A commit that is lost with a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostCommit {
+    /// A ref that holds it.
+    pub name: String,
+    /// The commit.
+    pub commit: Oid,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Archive {
+    /// Finds what discarding a run would remove.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, if a process works on it, or if a landing of it has begun and is not complete.
+    pub fn would_discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
+        if let Some(holder) = self.store.lease(run)? {
+            return Err(JournalError::Held { run: run.clone(), holder }.into());
+        }
+        self.require_no_open_landing(run)?;
+        let refs = self.all_refs_of(run)?;
+        let mut found = Discarded { events: self.store.count_events(run)?, ..Discarded::default() };
+        for path in self.folders_of(run)? {
+            if self.is_edited(&path) {
+                found.edited.push(path.clone());
+            }
+            found.worktrees.push(path);
+        }
+        found.lost = self.lost_with(&refs)?;
+        for entry in refs {
+            if self.is_checked_out_elsewhere(&entry.name, &found.worktrees)? {
+                found.kept_refs.push(entry.name);
+            } else {
+                found.refs.push(entry.name);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes all of a run.
+    ///
+    /// # Errors
+    ///
+    /// See [`Archive::would_discard`]; also fails if something cannot be removed. Discarding again continues.
+    pub fn discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
+        let found = self.would_discard(run)?;
+        let removal = self.store.begin_removal(run)?;
+        for path in &found.worktrees {
+            drop(self.repo.worktrees().discard(path, &self.layout.trash())?);
+        }
+        let mut discarded = Discarded { refs: Vec::new(), kept_refs: Vec::new(), ..found };
+        for entry in self.all_refs_of(run)? {
+            let is_gone = self.repo.delete(&entry)?;
+            let list = if is_gone { &mut discarded.refs } else { &mut discarded.kept_refs };
+            list.push(entry.name);
+        }
+        self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
+        for folder in self.layout.all_of(run) {
+            match std::fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(CoordinatorError::Io { path: folder, source: error });
+                }
+                _ => {}
+            }
+        }
+        removal.finish()?;
+        let emptied = empty(&self.layout.trash());
+        (discarded.undeleted, discarded.goes_on) = (emptied.undeleted, emptied.goes_on);
+        Ok(discarded)
+    }
+
+    /// Refuses a run whose landing was interrupted: only its facts say how to complete it.
+    fn require_no_open_landing(&self, run: &RunId) -> Result<(), CoordinatorError> {
+        match self.store.state(run) {
+            Ok(state) if state.landing_begun().is_some() => Err(ResultRefusal::LandingOpen { run: run.clone() }.into()),
+            Err(missing @ JournalError::NoSuchRun(_)) => Err(missing.into()),
+            // What cannot be read can be discarded.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns the worktrees of a run: what is in its folder.
+    fn folders_of(&self, run: &RunId) -> Result<Vec<PathBuf>, CoordinatorError> {
+        let folder = self.layout.run(run);
+        let failed = |source| CoordinatorError::Io { path: folder.clone(), source };
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut folders = Vec::new();
+        for entry in entries {
+            folders.push(entry.map_err(failed)?.path());
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    /// Reports whether a worktree has files that are in no commit; one that cannot be looked at may have some. Those
+    /// whose names begin with a dot hold no work.
+    fn is_edited(&self, path: &Path) -> bool {
+        let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let worktrees = self.repo.worktrees();
+        let kept = || worktrees.open(path).and_then(|worktree| worktrees.require_kept(&worktree));
+        !is_ours && kept().is_err()
+    }
+
+    /// Returns all refs of a run.
+    fn all_refs_of(&self, run: &RunId) -> Result<Vec<RefEntry>, GitError> {
+        let mut refs = Vec::new();
+        for prefix in REFS {
+            let of_runs = self.repo.refs_below(prefix)?.into_iter();
+            refs.extend(of_runs.filter(|entry| entry.name.split('/').any(|part| part == run.as_str())));
+        }
+        Ok(refs)
+    }
+
+    /// Returns the commits that nothing but these refs holds.
+    fn lost_with(&self, refs: &[RefEntry]) -> Result<Vec<LostCommit>, GitError> {
+        let own: BTreeSet<&str> = refs.iter().map(|entry| entry.name.as_str()).collect();
+        let mut others = BTreeSet::new();
+        for prefix in OTHERS {
+            let entries = self.repo.refs_below(prefix)?.into_iter();
+            others.extend(entries.filter(|entry| !own.contains(entry.name.as_str())).map(|entry| entry.target));
+        }
+        let mut lost: Vec<LostCommit> = Vec::new();
+        for entry in refs {
+            // The tree of a conflict is no work.
+            let Some(info) = self.repo.store().find_commit(&entry.target)? else { continue };
+            let is_known = lost.iter().any(|known| known.commit == entry.target);
+            if !is_known && !self.is_held(&entry.target, &others)? {
+                let subject = info.subject().to_owned();
+                lost.push(LostCommit { name: entry.name.clone(), commit: entry.target.clone(), subject });
+            }
+        }
+        Ok(lost)
+    }
+
+    fn is_held(&self, commit: &Oid, others: &BTreeSet<Oid>) -> Result<bool, GitError> {
+        for other in others {
+            if self.repo.store().find_commit(other)?.is_some() && self.repo.contains(other, commit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reports whether a branch is checked out, other than in a worktree of the run.
+    fn is_checked_out_elsewhere(&self, name: &str, worktrees: &[PathBuf]) -> Result<bool, GitError> {
+        let Some(branch) = name.strip_prefix("refs/heads/") else { return Ok(false) };
+        let Some(place) = self.repo.landing().checkout_of(branch)? else { return Ok(false) };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let place = real(&place);
+        Ok(worktrees.iter().all(|worktree| real(worktree) != place))
+    }
+}

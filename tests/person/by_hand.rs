@@ -1,0 +1,78 @@
+//! Work by hand: what a person changes in an agent's worktree and on its branch, and parts of an agent's work.
+
+use orchestrate_core::event::ReturnCause;
+use orchestrate_core::settings::MergeMode;
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, require_words, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("by_hand::a_persons_commit_and_files_become_the_work", a_persons_commit_and_files_become_the_work),
+        case("by_hand::a_part_is_merged_and_the_rest_goes_back", a_part_is_merged_and_the_rest_goes_back),
+    ]
+}
+
+fn a_persons_commit_and_files_become_the_work() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 Make one (run: echo 1 > one; echo 1 > two)\n")?;
+    world.types(&["run", "plan.md", "--merge", "review", "--verify", "test -e one"], 3)?;
+    let folder = world.types(&["open", "T1"], 0)?.stdout.trim_end().to_owned();
+    let by_hand = |name: &str, text: &str| std::fs::write(std::path::Path::new(&folder).join(name), text);
+    by_hand("one", "by hand\n")?;
+    world.repository.git(&["-C", &folder, "commit", "-q", "-a", "-m", "Mend one"])?;
+    by_hand("two", "by hand\n")?;
+    by_hand("three", "new\n")?;
+    let reviewed = world.types(&["review", "--json"], 0)?.json()?;
+    if at(&reviewed, "/0/own")? != &json!({"commits": 1, "files": ["three", "two"]}) {
+        return fail(format!("{reviewed:#}"));
+    }
+    let shown = world.types(&["review", "T1"], 0)?.stdout;
+    require_words(&shown, &["1 commit and 2 files of yours are not in it: three, two", "orchestrate adopt T1"])?;
+    // A part of the work alone would lose them.
+    let refused = world.types(&["approve", "T1", "--only", "one"], 2)?.stderr;
+    require_words(&refused, &["1 commit and 2 files of yours are not in it", "orchestrate adopt T1"])?;
+    let waits = world.types(&["adopt", "T1", "-m", "Mend two", "--json"], 3)?.json()?;
+    world.types(&["adopt", "T1"], 2)?;
+    let ended = world.types(&["approve", "T1", "--json"], 0)?.json()?;
+    if at(&waits, "/tasks/0/state")? != "awaiting_review" {
+        return fail(format!("{waits:#}"));
+    }
+    let result = at(&ended, "/integration_commit")?.as_str().unwrap_or_default().to_owned();
+    let files = ["one", "two", "three"].map(|name| world.repository.show(&result, name));
+    let files: Vec<String> = files.into_iter().collect::<Result<_, _>>()?;
+    let told = world.repository.git(&["log", "-3", "--format=%an: %s%n%b", &result, "--", "one", "two"])?;
+    let is_persons = told.contains(": Mend two") && told.contains(": Mend one");
+    if files != ["by hand", "by hand", "new"] || !is_persons {
+        return fail(format!("{files:?}\n{told}"));
+    }
+    let own = world.repository.git(&["log", "-1", "--format=%b", "--grep", "Mend two", &result])?;
+    if own.contains("Assisted-by") || !own.contains("Orchestrate-Task: T1") { fail(own) } else { Ok(()) }
+}
+
+fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
+    let world = World::plain()?;
+    let rest = || Rule::task("T1").returned(ReturnCause::Rest);
+    let script = Script::default()
+        .rule(rest().call("write_file", &json!({"path": "bad.txt", "content": "better\n"})).times(1))
+        .rule(write("T1", "src/good.txt", "good\n"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "bad.txt", "content": "bad\n"})))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 two files\n", &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let unknown = world.types(&["approve", "T1", "--only", "nothing.txt"], 2)?.stderr;
+    require_words(&unknown, &["changes no such file", "orchestrate review T1"])?;
+    let only = ["approve", "T1", "--only", "src", "-m", "Shorter, please.", "--json"];
+    let waits = world.types(&only, 3)?.json()?;
+    let integration = &played.report.integration_branch;
+    let of_part = world.repository.git(&["ls-tree", "-r", "--name-only", integration])?;
+    if !of_part.contains("src/good.txt") || of_part.contains("bad.txt") {
+        return fail(of_part);
+    }
+    let task = at(&waits, "/tasks/0")?;
+    if (at(task, "/state")?, at(task, "/attempt")?) != (&json!("awaiting_review"), &json!(2)) {
+        return fail(format!("{waits:#}"));
+    }
+    world.types(&["approve", "T1"], 0)?;
+    let merged = [world.repository.show(integration, "src/good.txt")?, world.repository.show(integration, "bad.txt")?];
+    if merged == ["good", "better"] { Ok(()) } else { fail(format!("{merged:?}")) }
+}

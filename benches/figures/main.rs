@@ -34,6 +34,7 @@ mod stage;
 mod tiers;
 mod tools;
 mod turns;
+mod warm;
 mod web;
 
 #[path = "../../tests/support/mod.rs"]
@@ -51,7 +52,7 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 21] = [
+const GROUPS: [(&str, Measure); 22] = [
     ("turns", turns::measure),
     ("journal", journal::measure),
     ("messages", messages::measure),
@@ -61,6 +62,7 @@ const GROUPS: [(&str, Measure); 21] = [
     ("web", web::measure),
     ("maps", maps::measure),
     ("commands", commands::measure),
+    ("warm", warm::measure),
     ("fleet", fleet::measure),
     ("crowd", fleet::measure_crowd),
     ("spawns", spawns::measure),

@@ -1,7 +1,7 @@
 //! Landing, undoing it, cleaning and recovering, in a repository with local changes.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
@@ -50,6 +50,8 @@ pub(crate) fn cases() -> Vec<Case> {
 struct Ended {
     world: World,
     report: Report,
+    /// The folder of the run's worktrees.
+    folder: PathBuf,
 }
 
 impl Ended {
@@ -68,7 +70,18 @@ impl Ended {
         let coordinator = world.coordinator(&script, |settings| change(&mut settings.run))?;
         let plan = PlanInput { path: Some("plan.md".to_owned()), ..plan_input(PLAN)? };
         let report = runtime()?.block_on(coordinator.run(plan))?;
-        if report.exit_code == Some(0) { Ok(Self { world, report }) } else { fail(format!("{report:#?}")) }
+        let folder = coordinator.layout().run(&report.run_id).canonicalize()?;
+        if report.exit_code == Some(0) { Ok(Self { world, report, folder }) } else { fail(format!("{report:#?}")) }
+    }
+
+    /// Runs the tasks, and creates their worktrees again, which go as soon as the work is merged: a person may have had
+    /// a file there.
+    fn with_worktrees(verify: Option<&str>) -> Result<Self, Failed> {
+        let ended = Self::new(verify)?;
+        for task in ["T1", "T2"] {
+            ended.world.worktree_again(ended.run(), task)?;
+        }
+        Ok(ended)
     }
 
     fn runs(&self) -> Result<Archive, Failed> {
@@ -98,14 +111,6 @@ impl Ended {
 
     fn git(&self, arguments: &[&str]) -> Result<String, Failed> {
         self.world.repository.git(arguments)
-    }
-
-    /// Returns the folder of the run's worktrees.
-    fn worktrees(&self) -> Result<PathBuf, Failed> {
-        let places = self.git(&["worktree", "list", "--porcelain"])?;
-        let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
-        let folder = first.map(Path::new).and_then(Path::parent);
-        folder.map(Path::to_owned).ok_or_else(|| Failed::from(places.clone()))
     }
 
     fn look(&self) -> Result<String, Failed> {
@@ -254,7 +259,7 @@ fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let landed = ended.land()?.to;
     same(&ended.git(&["rev-parse", "main"])?, &landed.to_string())?;
-    let folder = ended.worktrees()?.join("+verifier");
+    let folder = ended.folder.clone().join("+verifier");
     let mut seen = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -458,11 +463,11 @@ fn what_a_killed_landing_left_is_used_up() -> Outcome {
 }
 
 fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
-    let ended = Ended::new(Some("true"))?;
+    let ended = Ended::with_worktrees(Some("true"))?;
     let (runs, before) = (ended.runs()?, ended.world.repository.fingerprint()?);
     let refs = ended.git(&["for-each-ref"])?;
     let places = ended.git(&["worktree", "list", "--porcelain"])?;
-    let unkept = ended.worktrees()?.join("T2/unkept.txt");
+    let unkept = ended.folder.clone().join("T2/unkept.txt");
     std::fs::write(&unkept, "nowhere else\n")?;
     let names = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
         let removed = cleaned.removed.iter().map(|(task, _)| format!("- {task:?}"));
@@ -488,8 +493,8 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
 
 /// The files are those before the agent's last command, which changed nothing, and were not stored after it.
 fn cleaning_holds_files() -> Outcome {
-    let ended = Ended::new(None)?;
-    let (runs, worktree) = (ended.runs()?, ended.worktrees()?.join("T2"));
+    let ended = Ended::with_worktrees(None)?;
+    let (runs, worktree) = (ended.runs()?, ended.folder.clone().join("T2"));
     std::fs::write(worktree.join("kept.txt"), "nowhere else\n")?;
     let commit = ended.git(&["-C", &worktree.display().to_string(), "stash", "create"])?;
     let before = format!("refs/orchestrate/keep/{}/T2/before-command", ended.run());
@@ -504,8 +509,8 @@ fn cleaning_holds_files() -> Outcome {
 /// The checkout also has T2's `debug.log`, so only T1's files would be lost with a worktree. No
 /// agent works in the verifier, so its files do not count.
 fn cleaning_keeps_what_git_ignores_until_told() -> Outcome {
-    let ended = Ended::new(Some("echo built > out.log"))?;
-    let (runs, folder) = (ended.runs()?, ended.worktrees()?);
+    let ended = Ended::with_worktrees(Some("echo built > out.log"))?;
+    let (runs, folder) = (ended.runs()?, ended.folder.clone());
     let precious = folder.join("T1/.precious.log");
     std::fs::write(&precious, "nowhere else\n")?;
     for built in 1..=7 {
@@ -537,9 +542,9 @@ fn cleaning_keeps_what_git_ignores_until_told() -> Outcome {
 /// The state that a kill leaves between moving the files away and removing git's entry for them,
 /// and while they are deleted.
 fn what_a_killed_cleaning_left_is_removed() -> Outcome {
-    let ended = Ended::new(None)?;
+    let ended = Ended::with_worktrees(None)?;
     let (runs, refs) = (ended.runs()?, ended.git(&["for-each-ref"])?);
-    let folder = ended.worktrees()?;
+    let folder = ended.folder.clone();
     let trash = folder.ancestors().nth(2).ok_or_else(|| Failed::from("there is no trash"))?.join("trash");
     std::fs::create_dir_all(trash.join("worktree-1"))?;
     std::fs::rename(folder.join("T1"), trash.join("worktree-1/T1"))?;
@@ -552,8 +557,8 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
 /// No agent works in the verifier, so it is removed in whatever state it is, and nothing else is
 /// kept because of it.
 fn a_broken_verifier_is_cleaned() -> Outcome {
-    let ended = Ended::new(Some("true"))?;
-    let folder = ended.worktrees()?;
+    let ended = Ended::with_worktrees(Some("true"))?;
+    let folder = ended.folder.clone();
     std::fs::write(folder.join("+verifier/.git"), "gitdir: /nowhere\n")?;
     let cleaned = block_on(ended.runs()?.clean(ended.run(), CleanOptions::default()))?;
     same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
@@ -561,8 +566,8 @@ fn a_broken_verifier_is_cleaned() -> Outcome {
 
 /// The verifier is removed; the worktrees of tasks, for which git has no entry any more, are kept and named.
 fn cleaning_without_gits_entries() -> Outcome {
-    let ended = Ended::new(Some("true"))?;
-    let folder = ended.worktrees()?;
+    let ended = Ended::with_worktrees(Some("true"))?;
+    let folder = ended.folder.clone();
     std::fs::remove_dir_all(ended.world.repository.path().join(".git/worktrees"))?;
     let cleaned = block_on(ended.runs()?.clean(ended.run(), CleanOptions::default()))?;
     let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("inspect its files, and delete");

@@ -264,10 +264,9 @@ fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
 fn merged() -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     world.types(&["run", "plan.md"], 0)?;
-    let places = world.repository.git(&["worktree", "list", "--porcelain"])?;
-    let found = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
-    let place = found.ok_or_else(|| Failed::from(places.clone()))?.to_owned();
-    Ok((world, place))
+    let run = world.archive()?.store().runs()?.first().map(|summary| summary.run_id.clone());
+    let place = world.worktree_again(&run.ok_or_else(|| Failed::from("there is no run"))?, "T1")?;
+    Ok((world, place.display().to_string()))
 }
 
 fn git_in(world: &World, place: &str, arguments: &[&str], code: i32) -> Outcome {

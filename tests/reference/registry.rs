@@ -20,7 +20,7 @@ pub(super) const TOOLS_AS_VALUES: &[Line] = &[
     unit("002-033", "run_shell_command", COMMANDS, "the_exit_code_comes_last"),
     unit(
         "002-034",
-        "run_shell_command runs for 60 s unless asked otherwise",
+        "run_shell_command runs for 120 s unless asked otherwise",
         LIMITS,
         "a_time_limit_is_capped_and_has_a_default",
     ),

@@ -201,7 +201,7 @@ fn stopped() -> Outcome {
     let coordinator = world.coordinator(&script(), change)?;
     let report = runtime()?.block_on(async {
         let run = coordinator.start(plan_input(PLAN)?).await?;
-        let begun = coordinator.layout().verifier(run.id()).join("begun.log");
+        let begun = coordinator.layout().setup(run.id()).join("begun.log");
         let begun = move || until(PATIENCE, || Ok(begun.exists().then_some(())));
         tokio::task::spawn_blocking(begun).await??;
         run.raise(ShutdownLevel::Stop);

@@ -34,6 +34,7 @@ mod trackers;
 mod verdict;
 mod verifier;
 pub(crate) mod waits;
+mod warm;
 
 use crate::support::{Case, Need, Place};
 
@@ -71,6 +72,7 @@ pub(crate) fn cases() -> Vec<Case> {
         trackers::cases,
         verdict::cases,
         verifier::cases,
+        warm::cases,
         waits::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).chain(with_git).chain(confined);

@@ -311,7 +311,7 @@ fn a_vanished_worktree() -> Outcome {
 }
 
 /// Stops a run while an agent that mends a conflict executes the call of this turn. Calls `act` on
-/// each worktree, and returns the run.
+/// its worktree, and returns the run.
 fn stopped_in_repair(
     world: &World,
     (script, turn): (&Script, u32),
@@ -328,9 +328,11 @@ fn stopped_in_repair(
         run.wait().await?;
         Ok::<_, Failed>(id)
     })?;
-    for task in ["T1", "T2"] {
-        act(&coordinator.layout().worktree(&run, &task.into()))?;
-    }
+    // That of the other task went when it was merged.
+    let places = ["T1", "T2"].map(|task| coordinator.layout().worktree(&run, &task.into()));
+    let there: Vec<_> = places.iter().filter(|place| place.exists()).collect();
+    let [worktree] = there.as_slice() else { return fail(format!("{there:?}")) };
+    act(worktree)?;
     Ok(run)
 }
 

@@ -142,6 +142,19 @@ impl World {
         Played::of(coordinator, report)
     }
 
+    /// Creates the worktree of a task again, which goes as soon as its work is merged, and returns its path.
+    pub(crate) fn worktree_again(&self, run: &RunId, task: &str) -> Result<PathBuf, Failed> {
+        let mut repositories = std::fs::read_dir(self.home.state().join("repos"))?;
+        let repository = repositories.next().ok_or_else(|| Failed::from("there is no run"))??.path();
+        let folder = repository.join("runs").join(run.as_str());
+        std::fs::create_dir_all(&folder)?;
+        let path = folder.canonicalize()?.join(task);
+        let (reason, branch) = (format!("orchestrate {run} pid 1"), format!("orchestrate/{run}/{task}"));
+        let place = path.display().to_string();
+        self.repository.git(&["worktree", "add", "--quiet", "--lock", "--reason", &reason, &place, &branch])?;
+        Ok(path)
+    }
+
     /// Returns the text of a file on the run's integration branch, without newlines at its end.
     pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
         self.repository.show(&report.integration_branch, file)

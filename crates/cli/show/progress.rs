@@ -247,7 +247,7 @@ fn detail(event: &Event) -> Option<String> {
         Event::TaskReady { task } => format!("{task}: ready"),
         Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
         Event::WorktreePrepared { task, onto: Some(_) } => format!("{task}: merged into its worktree"),
-        Event::WorktreeLost { task } => format!("{task}: its worktree is gone and is created again"),
+        Event::WorktreeLost { task } => format!("{task}: its worktree is gone, and is created again if it is needed"),
         Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
         Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
             format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))

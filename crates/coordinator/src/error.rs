@@ -90,6 +90,22 @@ pub enum CoordinatorError {
         /// The open files allowed.
         allowed: u64,
     },
+    /// The disk has no room for another agent's worktree.
+    #[error(
+        "start the agent of {task}: its worktree takes {} MiB, and the disk of {path} has {} MiB for it",
+        needed.div_ceil(1 << 20),
+        room >> 20
+    )]
+    NoRoom {
+        /// The task.
+        task: TaskId,
+        /// The folder of the run's worktrees.
+        path: PathBuf,
+        /// The bytes that it takes, with some to spare.
+        needed: u64,
+        /// The bytes that are free, and that no agent which is about to start takes.
+        room: u64,
+    },
     /// The audit log that the user named cannot be written.
     #[error("write the audit log {path}: {source}")]
     AuditLog {
@@ -455,6 +471,7 @@ impl CoordinatorError {
         match self {
             Self::Git(error) => error.is_disk_full(),
             Self::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            Self::NoRoom { .. } => true,
             _ => false,
         }
     }

@@ -36,10 +36,12 @@ pub(crate) enum List {
     Abandoned,
     /// It can continue without the user.
     GoesOn,
+    /// Its work is merged, so its worktree may go.
+    Releasable,
 }
 
 /// All lists, in the order of their declaration.
-pub(crate) const LISTS: [List; 12] = [
+pub(crate) const LISTS: [List; 13] = [
     List::Begun,
     List::Ready,
     List::Startable,
@@ -52,6 +54,7 @@ pub(crate) const LISTS: [List; 12] = [
     List::Candidate,
     List::Abandoned,
     List::GoesOn,
+    List::Releasable,
 ];
 
 impl List {

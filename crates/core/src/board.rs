@@ -31,6 +31,10 @@ pub enum Input {
     BaseVerified,
     /// The approver has decided a call, or left it to a person.
     ApproverAsked(CallHash),
+    /// The disk has no room for the worktree of a task, whose worker has ended.
+    NoRoom(TaskId),
+    /// The worktree of a task was removed, or has to stay.
+    WorktreeReleased(TaskId),
 }
 
 /// An effect to carry out.
@@ -52,6 +56,10 @@ pub enum Effect {
     GiveUp(TaskId),
     /// Ask the approver about a parked call.
     AskApprover(CallHash),
+    /// Remove the worktree of a task whose work is merged.
+    ReleaseWorktree(TaskId),
+    /// End with an error: nothing that is left can start, for lack of room on the disk.
+    EndWithoutRoom,
     /// Record the end of the run, and end.
     Finish(RunStatus, u8),
 }
@@ -76,6 +84,12 @@ pub struct Board {
     asking: BTreeSet<CallHash>,
     /// The calls that it was asked about, each once: one that it left to a person stays with the person.
     asked: BTreeSet<CallHash>,
+    /// The tasks whose worktrees are being removed; none of them may get a worker meanwhile.
+    releasing: BTreeSet<TaskId>,
+    /// The tasks whose worktrees were to be removed since their last worker; some of these had to stay.
+    released: BTreeSet<TaskId>,
+    /// The tasks for whose worktrees the disk has no room, until something else has ended.
+    without_room: BTreeSet<TaskId>,
 }
 
 impl Board {
@@ -95,6 +109,15 @@ impl Board {
             Input::ApproverAsked(call) => {
                 self.asking.remove(&call);
             }
+            Input::NoRoom(task) => {
+                self.workers.remove(&task);
+                self.stopped.remove(&task);
+                self.without_room.insert(task);
+            }
+            Input::WorktreeReleased(task) => {
+                self.releasing.remove(&task);
+                self.without_room.clear();
+            }
         }
         let mut effects = Vec::new();
         if self.finished {
@@ -111,6 +134,7 @@ impl Board {
                 None if state.red_base().is_some() => {}
                 None => self.start_workers(state, &mut effects),
             }
+            self.release_worktrees(state, &mut effects);
         }
         if level < ShutdownLevel::Stop {
             self.start_merge(state, &mut effects);
@@ -139,6 +163,7 @@ impl Board {
     fn worker_ended(&mut self, task: &TaskId, state: &RunState) {
         self.workers.remove(task);
         self.stopped.remove(task);
+        self.without_room.clear();
         let Some(now) = state.task(task) else { return };
         let times = match self.idle.get(task) {
             Some((before, times)) if before == now => times + 1,
@@ -196,11 +221,23 @@ impl Board {
             if self.workers.len() >= state.settings.max_agents {
                 return;
             }
-            if !self.workers.insert(task.clone()) {
+            let has_to_wait = self.releasing.contains(task) || self.without_room.contains(task);
+            if has_to_wait || !self.workers.insert(task.clone()) {
                 continue;
             }
+            self.released.remove(task);
             let (task, give_up) = (task.clone(), self.is_idle(task, state));
             effects.push(if give_up { Effect::GiveUp(task) } else { Effect::StartWorker(task) });
+        }
+    }
+
+    /// Removes the worktrees of merged work, each once.
+    fn release_worktrees(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        for task in state.with_releasable_worktree() {
+            if !self.workers.contains(task) && self.released.insert(task.clone()) {
+                self.releasing.insert(task.clone());
+                effects.push(Effect::ReleaseWorktree(task.clone()));
+            }
         }
     }
 
@@ -215,9 +252,14 @@ impl Board {
     }
 
     fn finish(&mut self, state: &RunState, level: ShutdownLevel, effects: &mut Vec<Effect>) {
-        let asks = !self.asking.is_empty();
-        let busy = !self.workers.is_empty() || self.merging || self.recording || self.verifying_base || asks;
+        let waits = !self.asking.is_empty() || !self.releasing.is_empty();
+        let busy = !self.workers.is_empty() || self.merging || self.recording || self.verifying_base || waits;
         if busy || !effects.is_empty() {
+            return;
+        }
+        if !self.without_room.is_empty() && level == ShutdownLevel::None {
+            self.finished = true;
+            effects.push(Effect::EndWithoutRoom);
             return;
         }
         let end = match outcome(state) {
@@ -371,6 +413,60 @@ mod tests {
         assert_eq!(board.handle(Input::DueRecorded, &parked, ShutdownLevel::Drain), []);
         let end = board.handle(Input::ApproverAsked("hash".into()), &parked, ShutdownLevel::Drain);
         assert_eq!(end, [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]);
+    }
+
+    #[test]
+    fn the_worktree_of_merged_work_is_removed_once_and_never_under_a_worker() {
+        let id = || TaskId::from("a");
+        let spawned = Event::AgentSpawned {
+            task: id(),
+            attempt: 1,
+            agent: None,
+            model: None,
+            branch: "orchestrate/r-abcdef/a".to_owned(),
+            base: "base".into(),
+            spec: None,
+            sends: None,
+        };
+        let prepared = Event::WorktreePrepared { task: id(), onto: None };
+        let merged = Event::TaskMerged { task: id(), commit: None, target: None, summary: None };
+        let begun = vec![Event::TaskReady { task: id() }, spawned, prepared];
+        let done: Vec<Event> = begun.clone().into_iter().chain([merged]).collect();
+        let (running, merged) = (state(1, begun), state(1, done.clone()));
+        let release = Effect::ReleaseWorktree(id());
+        let mut board = Board::default();
+        assert!(board.handle(Input::Changed, &running, ShutdownLevel::None).contains(&Effect::StartWorker(id())));
+        // Its worker may still be storing files.
+        assert!(!board.handle(Input::Changed, &merged, ShutdownLevel::None).contains(&release));
+        let ended = board.handle(Input::WorkerEnded(id()), &merged, ShutdownLevel::None);
+        assert!(ended.contains(&release), "{ended:?}");
+        assert!(!board.handle(Input::Changed, &merged, ShutdownLevel::None).contains(&release));
+        // A task that is rejected meanwhile waits for the end of the removal.
+        assert_eq!(board.handle(Input::Changed, &running, ShutdownLevel::None), []);
+        let after = board.handle(Input::WorktreeReleased(id()), &running, ShutdownLevel::None);
+        assert_eq!(after, [Effect::StartWorker(id())]);
+        // Another process tries again what stayed, and nothing else.
+        assert!(Board::default().handle(Input::Changed, &merged, ShutdownLevel::None).contains(&release));
+        let gone = state(1, done.into_iter().chain([Event::WorktreeLost { task: id() }]).collect());
+        assert!(!Board::default().handle(Input::Changed, &gone, ShutdownLevel::None).contains(&release));
+    }
+
+    #[test]
+    fn a_task_without_room_waits_for_the_end_of_another_one() {
+        let (mut board, state) = (Board::default(), state(2, ready()));
+        let starts = |tasks: &[&str]| tasks.iter().map(|task| Effect::StartWorker((*task).into())).collect::<Vec<_>>();
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), starts(&["a", "b"]));
+        // The next one may need less.
+        assert_eq!(board.handle(Input::NoRoom("b".into()), &state, ShutdownLevel::None), starts(&["c"]));
+        assert_eq!(board.handle(Input::NoRoom("c".into()), &state, ShutdownLevel::None), []);
+        let after = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
+        assert_eq!(after, starts(&["a", "b"]));
+        // Once nothing is left that could end, nor start, the run does.
+        assert_eq!(board.handle(Input::NoRoom("a".into()), &state, ShutdownLevel::None), starts(&["c"]));
+        assert_eq!(board.handle(Input::NoRoom("b".into()), &state, ShutdownLevel::None), []);
+        let end = board.handle(Input::NoRoom("c".into()), &state, ShutdownLevel::None);
+        assert_eq!(end, [Effect::EndWithoutRoom]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
     }
 
     #[test]

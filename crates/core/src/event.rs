@@ -159,7 +159,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         onto: Option<Oid>,
     },
-    /// The worktree is gone and is about to be recreated.
+    /// The worktree is gone, deleted by hand or removed once its work was merged; the next worker creates it again.
     #[serde(rename = "worktree.lost")]
     WorktreeLost {
         /// The task.

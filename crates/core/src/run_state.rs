@@ -567,6 +567,11 @@ impl RunState {
     pub(crate) fn to_work_on(&self) -> impl Iterator<Item = &TaskId> {
         self.listed(List::Begun).chain(self.listed(List::Ready)).map(|record| &record.task.id)
     }
+
+    /// Returns the tasks whose work is merged and that still have a worktree.
+    pub(crate) fn with_releasable_worktree(&self) -> impl Iterator<Item = &TaskId> {
+        self.listed(List::Releasable).map(|record| &record.task.id)
+    }
 }
 
 /// Reports whether an event is recorded by a process that found the run idle: to take it over, to clean up or to land

@@ -48,6 +48,25 @@ pub const WORKTREE_MIB: u64 = 20 << 10;
 /// dependencies, and a small part of what a file system can hold.
 pub const WORKTREE_FILES: u64 = 1_000_000;
 
+/// How much of what the base's setup and check have left may be copied into a worktree, where copies occupy space of
+/// their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct WarmLimit {
+    /// In MiB.
+    pub mib: u64,
+    /// The number of files and folders, since each takes time to create.
+    pub files: u64,
+}
+
+impl Default for WarmLimit {
+    /// Returns enough for the build of most projects, which takes seconds to copy.
+    fn default() -> Self {
+        Self { mib: 2_048, files: 50_000 }
+    }
+}
+
 /// The settings of a run, after merging every source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -141,6 +160,8 @@ pub struct RunSettings {
     pub worktree_mib: u64,
     /// Limit of the number of files and folders in a worktree while a command runs in it.
     pub worktree_files: u64,
+    /// How much of the base's outputs may be copied into a worktree.
+    pub warm_limit: WarmLimit,
     /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
     /// Whether that command may use the network, which then leads to registries of packages.
@@ -214,6 +235,7 @@ impl Default for RunSettings {
             command_memory_mib: None,
             worktree_mib: WORKTREE_MIB,
             worktree_files: WORKTREE_FILES,
+            warm_limit: WarmLimit::default(),
             worktree_setup: None,
             setup_network: false,
             setup_hosts: Vec::new(),

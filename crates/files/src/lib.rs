@@ -4,6 +4,7 @@
 //! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the
 //! user's files and follow the user's umask.
 
+mod copies;
 mod locked;
 mod place;
 mod plain;
@@ -14,6 +15,7 @@ mod repository;
 mod temporary;
 mod usage;
 
+pub use copies::{Extent, copy_folder, extent, shares_blocks};
 pub use locked::{LockedFolder, sweep};
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
@@ -22,4 +24,4 @@ pub use removal::{remove_folder, remove_folder_below, remove_folder_unless};
 pub use replacement::{replace, replace_by_way_of, sync_folder};
 pub use repository::is_repository;
 pub use temporary::TemporaryFolder;
-pub use usage::disk_usage;
+pub use usage::{disk_usage, free_bytes};

@@ -1,4 +1,4 @@
-//! Counts the disk space that a folder occupies.
+//! Counts the disk space that a folder occupies, and what is free.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -29,6 +29,15 @@ pub fn disk_usage(folder: &Path) -> u64 {
         }
     }
     bytes
+}
+
+/// Returns the bytes that this user can still write to the disk of a folder. Quotas are not known.
+///
+/// # Errors
+/// Fails if there is no such folder, or if its file system does not say.
+pub fn free_bytes(folder: &Path) -> std::io::Result<u64> {
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Reports whether a file has not been counted under another name.

@@ -54,5 +54,6 @@ pub use store::tree_files::RegularFile;
 pub use store::walk::TakenFiles;
 pub use worktree::handle::Worktrees;
 pub use worktree::made::Made;
+pub use worktree::outputs::{CopyLimit, LeftOut, Outputs};
 pub use worktree::reconcile::Reconciled;
 pub use worktree::worktrees::{Removed, Seen, Worktree, WorktreeSpec};

@@ -15,6 +15,7 @@
 //! of files outside (`stat`), and ignores masks below writable roots.
 
 mod bubblewrap;
+mod caches;
 mod cancel;
 mod capture;
 mod cgroups;

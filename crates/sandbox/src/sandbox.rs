@@ -18,7 +18,7 @@ use crate::job::{Finished, Job, Network, View};
 use crate::live_output::LiveOutput;
 use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
-use crate::{drive, fallback, host, probe};
+use crate::{caches, drive, fallback, host, probe};
 
 /// Runs jobs in one tier, within bounds.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Sandbox {
     bounds: Bounds,
     additions: Additions,
     packages: Option<Packages>,
+    /// Where the tools of all jobs keep their caches.
+    caches: Option<PathBuf>,
     /// Why the tier is not the full one, if that was tried.
     why_not_full: Option<String>,
 }
@@ -119,6 +121,7 @@ impl Sandbox {
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
+            caches: None,
             why_not_full: None,
         }
     }
@@ -147,6 +150,13 @@ impl Sandbox {
         Self { packages: Some(Packages::new(folder)), ..self }
     }
 
+    /// Sets the folder, if it exists when a job starts, in which its tools keep their caches. All jobs of the sandbox
+    /// write to it, so it should belong to one worktree.
+    #[must_use]
+    pub fn with_caches(self, folder: PathBuf) -> Self {
+        Self { caches: Some(folder), ..self }
+    }
+
     /// Returns this sandbox with jobs with a proxy that download packages for later jobs; they must run nothing of an
     /// agent's.
     #[must_use]
@@ -162,7 +172,9 @@ impl Sandbox {
     pub fn downloads(&self, files: &[(&str, &[u8])]) -> Result<Option<Downloads>, SandboxError> {
         let Some(packages) = &self.packages else { return Ok(None) };
         let folder = packages.new_folder(files).map_err(SandboxError::io("create a folder for packages"))?;
-        Ok(Some(Downloads { sandbox: self.taking_downloads(), folder }))
+        // An agent writes to the caches of its own commands.
+        let without_caches = Self { caches: None, ..self.clone() };
+        Ok(Some(Downloads { sandbox: without_caches.taking_downloads(), folder }))
     }
 
     /// Sets the limits of every job.
@@ -193,6 +205,10 @@ impl Sandbox {
         view.optional.extend_from_slice(&self.additions.read_only);
         for (name, value) in &self.additions.env {
             job.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        // Without a sandbox, tools find those of the user.
+        if let Some(caches) = self.caches.as_ref().filter(|_| self.confinement() != Confinement::Unconfined) {
+            caches::show(caches, &mut job)?;
         }
         if let Some(packages) = &self.packages {
             packages.show(&mut job)?;

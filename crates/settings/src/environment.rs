@@ -519,6 +519,8 @@ mod tests {
             ("land.message", "{title}"),
             ("clean.keep_runs", "3"),
             ("worktree.folder", "/srv/worktrees"),
+            ("worktree.warm_limit.mib", "64"),
+            ("worktree.warm_limit.files", "5000"),
             ("worktree.setup", "true"),
             ("worktree.setup_network", "true"),
             ("worktree.setup_hosts", "npm.example"),

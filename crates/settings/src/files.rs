@@ -172,6 +172,7 @@ impl Reader<'_> {
                 // TOML has no room for `land = true` beside the table `[land]`.
                 ("land", "auto", _) => self.entry("land", name.span(), value),
                 (TOOLS, _, DeValue::Table(group)) => self.subtable(&format!("{TOOLS}.{inner}"), group),
+                ("worktree", "warm_limit", DeValue::Table(limits)) => self.subtable("worktree.warm_limit", limits),
                 _ => self.entry(&format!("{outer}.{inner}"), name.span(), value),
             }
         }

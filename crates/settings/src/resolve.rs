@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings};
+use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings, WarmLimit};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::tool_settings::{
     CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests, WebServiceName,
@@ -263,6 +263,10 @@ impl Resolved {
             command_memory_mib: self.number("command_memory_mib"),
             worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
             worktree_files: self.number("worktree_files").unwrap_or(standard.worktree_files),
+            warm_limit: WarmLimit {
+                mib: self.number("worktree.warm_limit.mib").unwrap_or(standard.warm_limit.mib),
+                files: self.number("worktree.warm_limit.files").unwrap_or(standard.warm_limit.files),
+            },
             worktree_setup: self.text("worktree.setup"),
             setup_network: self.is_on("worktree.setup_network"),
             setup_hosts: self.list("worktree.setup_hosts"),

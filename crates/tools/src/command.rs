@@ -101,8 +101,8 @@ mod tests {
                 command.time_limit(&limits).as_secs()
             })
         };
-        assert_eq!(seconds(None), [60, 5, 600]);
+        assert_eq!(seconds(None), [120, 5, 600]);
         assert_eq!(seconds(Some(30)), [30, 5, 30]);
-        assert_eq!(seconds(Some(3_600)), [60, 5, 3_600]);
+        assert_eq!(seconds(Some(3_600)), [120, 5, 3_600]);
     }
 }

@@ -107,7 +107,8 @@ impl Attempt<'_> {
                 Reaction::RunAgain(_) | Reaction::AskPerson | Reaction::Return => {
                     let asks_person = reaction == Reaction::AskPerson;
                     let advice = before.advice(changed.as_deref()).or(asks_person.then(|| ASK.to_owned()));
-                    let result = told(result, &recovered, advice);
+                    let notes = advice.into_iter().chain(self.more_time(&result)).collect();
+                    let result = told(result, &recovered, notes);
                     return (Attempted { result, recovered, asks_person }, shown);
                 }
             }
@@ -122,9 +123,8 @@ impl Attempt<'_> {
         changed: Option<&[GitChange]>,
     ) -> FailedCall {
         let has_own_limit = self.arguments.get(TIMEOUT).is_some_and(|limit| !limit.is_null());
-        let limit = Duration::from_secs(seconds_of(result));
+        let (limit, longest) = (Duration::from_secs(seconds_of(result)), self.longest());
         let limits = self.context.limits();
-        let longest = if self.asks_hosts() { limits.max_web_timeout } else { limits.max_command_timeout };
         FailedCall {
             failure,
             retries: u32::try_from(recovered.len()).unwrap_or(u32::MAX),
@@ -135,6 +135,24 @@ impl Attempt<'_> {
             asked_wait: result.as_ref().err().and_then(ToolError::asked_wait),
             longest_wait: limits.longest_retry_wait,
         }
+    }
+
+    /// Returns the longest time limit that the call can have.
+    fn longest(&self) -> Duration {
+        let limits = self.context.limits();
+        if self.asks_hosts() { limits.max_web_timeout } else { limits.max_command_timeout }
+    }
+
+    /// Returns how the agent gets more time for a call that ran out of it.
+    fn more_time(&self, result: &Result<Answer, ToolError>) -> Option<String> {
+        let Err(ToolError::Timeout { seconds, .. }) = result else { return None };
+        let longest = self.longest().as_secs();
+        let takes_limit = self.tool.schema().pointer("/properties/timeout").is_some();
+        Some(match takes_limit {
+            true if *seconds < longest => format!("[ask for more with `timeout`, up to {longest} s]"),
+            _ if *seconds < longest => return None,
+            _ => format!("[{longest} s is the most that a call gets here; do it in smaller parts]"),
+        })
     }
 
     /// Reports whether the tool itself asks other hosts, rather than a program that it runs.
@@ -177,7 +195,7 @@ impl Attempt<'_> {
                 Err(error) => also.push(format!("[`{}` instead: {error}]", tool.name())),
             }
         }
-        let result = told(failed, &recovered, Some(also.join("\n")));
+        let result = told(failed, &recovered, also);
         Attempted { result, recovered, asks_person: false }
     }
 }
@@ -220,12 +238,7 @@ fn seconds_of(result: &Result<Answer, ToolError>) -> u64 {
 }
 
 /// Returns a result that tells what was done on the way.
-fn told(
-    result: Result<Answer, ToolError>,
-    recovered: &[Recovery],
-    advice: Option<String>,
-) -> Result<Answer, ToolError> {
-    let advice = advice.filter(|advice| !advice.is_empty());
+fn told(result: Result<Answer, ToolError>, recovered: &[Recovery], advice: Vec<String>) -> Result<Answer, ToolError> {
     let notes: Vec<String> = notes(recovered).into_iter().chain(advice).collect();
     if notes.is_empty() {
         return result;

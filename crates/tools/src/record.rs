@@ -105,9 +105,14 @@ pub(crate) async fn finish(
 fn failure_text(error: &ToolError) -> String {
     match error {
         ToolError::Timeout { partial, notes, .. } => {
-            let heading = if partial.is_empty() { "" } else { "; its output until then:" };
-            let lines = [notes, partial].into_iter().filter(|text| !text.is_empty());
-            lines.fold(format!("ERROR: {error}{heading}"), |text, line| format!("{text}\n{line}"))
+            let mut text = format!("ERROR: {error}");
+            if !notes.is_empty() {
+                text.push_str(&format!("\n{notes}"));
+            }
+            if !partial.is_empty() {
+                text.push_str(&format!("\nIts output until then:\n{partial}"));
+            }
+            text
         }
         _ => format!("ERROR: {error}"),
     }

@@ -154,8 +154,8 @@ impl CallLimits {
     /// Returns the limits that a run's settings set. Where they set none, these are the product's own caps.
     pub fn of(settings: &ToolSettings) -> CallLimits {
         const MIB: u64 = 1 << 20;
-        // The reference's figure for a command that requests no other.
-        const COMMAND_SECONDS: u64 = 60;
+        // For a command that requests no other: enough for a first build of most projects.
+        const COMMAND_SECONDS: u64 = 120;
         // The whole history of most projects, of which a pull brings only what is new.
         const FETCHED_BYTES: u64 = 1 << 30;
         let ToolSettings { file_operations, code_execution, web_requests, .. } = settings;

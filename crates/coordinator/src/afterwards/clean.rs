@@ -14,13 +14,14 @@ use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::request::Purpose;
 use orchestrate_core::{CommitRules, Oid, RunId, TaskId, TaskRecord};
-use orchestrate_git::{GitError, RefEntry, Removed, Repo, Worktree};
+use orchestrate_git::{Removed, Repo, Worktree};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::ResultRefusal;
 use crate::error::CoordinatorError;
 use crate::worktree::own_refs::OwnRefs;
+use crate::worktree::release::hold_files;
 
 /// How long deleted worktrees may keep the user waiting; the rest is deleted in the background.
 const EMPTYING: Duration = Duration::from_secs(1);
@@ -165,14 +166,18 @@ impl Archive {
                 self.repo.worktrees().forget(&path, remove)?;
             }
         }
+        if remove && state.tasks().all(|record| !record.needs_worktree()) {
+            drop(self.repo.worktrees().discard(&self.layout.caches(run), &self.layout.trash())?);
+        }
         if remove && cleaned.kept.is_empty() {
             // New worktrees of the run can only be made for a landing, which builds anew.
-            let path = self.layout.source_times(run);
-            match std::fs::remove_file(&path) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(CoordinatorError::Io { path, source });
+            for path in [self.layout.source_times(run), self.layout.adopted_outputs(run)] {
+                match std::fs::remove_file(&path) {
+                    Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(CoordinatorError::Io { path, source });
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         }
         Ok(())
@@ -204,44 +209,10 @@ impl Archive {
             }
             Ok(_) if options.dry_run => Ok(None),
             Ok((worktree, _)) => {
-                self.hold_files(repo, (run, record), &worktree)?;
+                hold_files(repo, run, record, &worktree)?;
                 self.trash(&worktree).map(|()| None)
             }
         }
-    }
-
-    /// Gives the files of a worktree a ref that stays, if of all refs only those hold them that go with the worktree.
-    fn hold_files(
-        &self,
-        repo: &Repo,
-        (run, record): (&RunId, &TaskRecord),
-        worktree: &Worktree,
-    ) -> Result<(), CoordinatorError> {
-        let files = repo.store().current_tree(worktree)?;
-        let holds = |target: &Oid| {
-            // A damaged ref holds nothing.
-            if !self.repo.has_object(target)? {
-                return Ok::<_, GitError>(false);
-            }
-            let commit = self.repo.store().find_commit(target)?;
-            Ok(commit.map_or(*target == files, |commit| commit.tree == files))
-        };
-        let going = OwnRefs::of(run, &record.task.id).disposable(&self.repo, record.tip())?;
-        let branch = record.branch().map(|branch| self.repo.read_ref(&format!("refs/heads/{branch}"))).transpose()?;
-        let kept = self.repo.kept(run)?.into_iter().filter(|entry| !going.contains(entry)).map(|entry| entry.target);
-        for target in branch.flatten().into_iter().chain(kept) {
-            if holds(&target)? {
-                return Ok(());
-            }
-        }
-        for RefEntry { target, .. } in going {
-            if holds(&target)? {
-                let component = record.task.id.branch_component();
-                return Ok(self.repo.keep(&format!("{}{component}/cleaned-{target}", run.keep_prefix()), &target)?);
-            }
-        }
-        // They are in the files of another run.
-        Ok(())
     }
 
     /// Moves a worktree to the trash, which is emptied at the end.

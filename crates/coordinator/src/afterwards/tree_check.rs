@@ -71,6 +71,7 @@ impl Archive {
         let setup = ProjectSetup::of(state);
         let verifier = verifier::bring(&repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
+        let with_caches = sandbox.as_ref().clone().with_caches(Layout::caches_of(worktree.path()));
         let (seen, timeout_ms) = (worktree.seen(), state.settings.command_timeout_ms);
         let of_base = set_up_with_network((&repo, &self.layout), state, &sandbox, cancel)?;
         let changed = match &setup {
@@ -88,7 +89,7 @@ impl Archive {
         let commands = verifier::commands(&state.settings, command).skip(usize::from(is_prepared));
         for ShellCommand { text, network } in commands {
             let check = Check { command: ShellCommand::offline(text), worktree: &seen, timeout_ms };
-            let result = run_check_blocking(&sandbox, &check, cancel)?;
+            let result = run_check_blocking(&with_caches, &check, cancel)?;
             if !result.passed {
                 let is_setup = network == Network::Proxy;
                 let result = if is_setup { setup::explained(result, &changed) } else { result };

@@ -34,6 +34,7 @@ use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
 use crate::merge::setup;
+use crate::run::admitted::Admitted;
 use crate::run::approver::Approver;
 use crate::run::blocking::blocking;
 use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
@@ -548,6 +549,7 @@ impl Coordinator {
                 layout: self.layout.clone(),
                 identities: self.identities()?,
                 set_up: tokio::sync::Mutex::default(),
+                warm: tokio::sync::Mutex::default(),
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
                 running: RunningChecks::redacting(self.redactor.clone()),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
@@ -562,6 +564,7 @@ impl Coordinator {
             prompts,
             skills,
             retries: Retries::default(),
+            admitted: Admitted::default(),
             cancel,
             journal,
         })

@@ -31,6 +31,7 @@ use crate::run::running_checks::RunningChecks;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
 use crate::worker::{spawn, task_end};
+use crate::worktree::release;
 
 /// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
@@ -87,6 +88,7 @@ impl Run {
             agents: BTreeMap::new(),
             closed,
             out_of_time: false,
+            no_room: None,
         };
         // The logs end once the journal is closed, which the dispatcher holds.
         let ended = tokio::task::spawn(async move {
@@ -176,6 +178,7 @@ enum Job {
     Due,
     Request,
     Approver(CallHash),
+    Release(TaskId),
 }
 
 /// The loop of one run.
@@ -191,6 +194,8 @@ struct Dispatcher {
     closed: watch::Receiver<bool>,
     /// Whether the run is being stopped because its time is used up.
     out_of_time: bool,
+    /// Why agents wait for room on the disk, since the first of them.
+    no_room: Option<CoordinatorError>,
 }
 
 impl Dispatcher {
@@ -302,6 +307,14 @@ impl Dispatcher {
                     self.spawn(Job::Approver(call.clone()), call_approver::ask(context, approver, call, shutdown));
                 }
             }
+            Effect::ReleaseWorktree(task) => {
+                let released = task.clone();
+                self.spawn(Job::Release(task), async move { release::release(&context, released).await });
+            }
+            Effect::EndWithoutRoom => {
+                let ended = CoordinatorError::Ended(self.context.run.clone());
+                return Err(self.no_room.take().unwrap_or(ended));
+            }
             Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
         }
         Ok(false)
@@ -340,7 +353,10 @@ impl Dispatcher {
                     self.fail(task, FailureCause::Panicked, "the worker panicked; its worktree is kept");
                     return Ok(Input::Changed);
                 }
-                outcome.map(|()| Input::WorkerEnded(task))
+                match outcome {
+                    Err(error @ CoordinatorError::NoRoom { .. }) => Ok(self.waits_for_room(task, error)),
+                    outcome => outcome.map(|()| Input::WorkerEnded(task)),
+                }
             }
             Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
             Some(Job::Approver(call)) => {
@@ -352,9 +368,19 @@ impl Dispatcher {
             }
             Some(Job::Merge) => outcome.map(|()| Input::MergeEnded),
             Some(Job::Base) => outcome.map(|()| Input::BaseVerified),
+            Some(Job::Release(task)) => outcome.map(|()| Input::WorktreeReleased(task)),
             Some(Job::Due) => outcome.map(|()| Input::DueRecorded),
             Some(Job::Request) | None => outcome.map(|()| Input::Changed),
         }
+    }
+
+    /// Lets a task wait until the disk has room for its worktree, and tells the user once.
+    fn waits_for_room(&mut self, task: TaskId, error: CoordinatorError) -> Input {
+        if self.no_room.is_none() {
+            (self.context.warn)(&format!("failed to {error}; it waits until the worktree of other work is gone"));
+        }
+        self.no_room = Some(error);
+        Input::NoRoom(task)
     }
 
     /// Reports whether a request is being carried out.

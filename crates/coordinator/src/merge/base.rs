@@ -9,6 +9,8 @@ use orchestrate_sandbox::Confinement;
 use crate::error::{BaseFailure, CoordinatorError};
 use crate::merge::exact_tree;
 use crate::merge::exact_tree::{Checked, ExactTree};
+use crate::merge::project_setup::Preparation;
+use crate::merge::warm;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 
@@ -19,6 +21,8 @@ pub(crate) async fn verify(context: &RunContext, command: String, shutdown: &Shu
     let of = commit.clone();
     let tree = context.git(move |repo| repo.tree_of(&of)).await?;
     if exact_tree::remembered(context, tree.clone(), &command).await?.is_green() {
+        let conditions = exact_tree::conditions(context, &command).await?;
+        warm::adopt(&context.host, &Preparation::of(&context.state()), conditions).await?;
         let exit = "passed before".to_owned();
         let known = Event::BaseVerified { tree, command, passed: true, exit, output: None, duration_ms: 0 };
         return context.decide(|state| if_due(state, known)).await;

@@ -1,6 +1,7 @@
 //! The worktree in which the project's setup runs on a run's base, and what it has made there.
 //!
-//! A setup that failed or was interrupted leaves nothing, as its worktree is recreated.
+//! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards the base's check runs
+//! there, too ([`warm`](crate::merge::warm)); what was made is then found again by the paths that the note names.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,17 +9,28 @@ use std::sync::Arc;
 
 use orchestrate_core::RunId;
 use orchestrate_git::{GitError, Made, Repo, Worktree, WorktreeSpec};
+use serde::{Deserialize, Serialize};
 
 use crate::merge::checks::CheckResult;
 use crate::merge::project_setup::ProjectSetup;
 use crate::merge::verifier;
+use crate::run::caches;
 use crate::run::layout::Layout;
 
 /// The name of the note in git's entry for the worktree, where no confined command can write: the setup has passed.
 const DONE: &str = "orchestrate-set-up";
-/// The first byte of the note if the result can be brought to other worktrees, and if not.
-const SHARED: u8 = b's';
-const OWN: u8 = b'o';
+/// The name of another note there: a check of the base has begun and has not passed.
+pub(crate) const CHECKING: &str = "orchestrate-checking";
+
+/// What the note says.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// The topmost files and folders that the setup has made, if they can be brought to other worktrees.
+    made: Option<Vec<PathBuf>>,
+    /// The fingerprint of the user's files that it has seen.
+    included: Vec<u8>,
+}
+
 /// How the setup ended on the base.
 #[derive(Clone)]
 pub(crate) enum OnBase {
@@ -30,9 +42,9 @@ pub(crate) enum OnBase {
 
 /// The result of a setup that has passed on the base.
 pub(crate) struct BaseSetup {
-    worktree: Worktree,
+    pub(crate) worktree: Arc<Worktree>,
     /// What it has made, if others can have it as well.
-    made: Option<Made>,
+    pub(crate) made: Option<Made>,
     /// The fingerprint of the user's files that it has seen.
     included: Vec<u8>,
 }
@@ -43,20 +55,25 @@ pub(crate) struct Begun {
     included: Vec<u8>,
     /// The user's files in the worktree, which the command must not change if its result is to be brought.
     copies: Vec<u8>,
-    /// Whether the result can be brought, if it has passed already.
-    pub(crate) passed: Option<bool>,
+    /// What is noted, if it has passed already.
+    pub(crate) passed: Option<Note>,
+}
+
+/// Reports whether a check of the base has begun in a worktree and has not passed.
+pub(crate) fn is_being_checked(worktree: &Worktree) -> bool {
+    worktree.admin_dir().join(CHECKING).exists()
 }
 
 /// Returns the worktree of the setup: the one in which it has passed, or a new one.
 pub(crate) fn begin(repo: &Repo, layout: &Layout, setup: &ProjectSetup) -> Result<Begun, GitError> {
     let (run, path): (&RunId, PathBuf) = (&setup.run, layout.setup(&setup.run));
     if let Some((worktree, note)) = finished(repo, &path)? {
-        let (is_shared, included) = (note.first() == Some(&SHARED), note.get(1..).unwrap_or_default().to_vec());
-        return Ok(Begun { worktree, included, copies: Vec::new(), passed: Some(is_shared) });
+        return Ok(Begun { worktree, included: note.included.clone(), copies: Vec::new(), passed: Some(note) });
     }
     for half_made in [&path, &layout.packages(run)] {
         repo.worktrees().discard(half_made, &layout.trash())?.delete()?;
     }
+    caches::forget(&path);
     let included = repo.worktrees().included_fingerprint()?;
     let lock_reason = format!("orchestrate {run} setup");
     let (base, times) = (setup.base.clone(), Some(layout.source_times(run)));
@@ -68,26 +85,36 @@ pub(crate) fn begin(repo: &Repo, layout: &Layout, setup: &ProjectSetup) -> Resul
 /// Notes that the setup has passed, and finds what it has made.
 pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
     let Begun { worktree, included, copies, passed } = begun;
-    let is_shared = match passed {
-        Some(is_shared) => is_shared,
-        None => repo.worktrees().copies_fingerprint(&worktree)? == copies,
+    let made = match &passed {
+        Some(Note { made: None, .. }) => None,
+        Some(Note { made: Some(tops), .. }) => repo.worktrees().made_again(&worktree, tops)?,
+        None if repo.worktrees().copies_fingerprint(&worktree)? == copies => repo.worktrees().made(&worktree)?,
+        None => None,
     };
-    let made = if is_shared { repo.worktrees().made(&worktree)? } else { None };
     if passed.is_none() {
         if made.is_none() {
             tracing::warn!(
                 "the setup runs in each worktree: what it made on the base cannot be brought to others exactly"
             );
         }
-        let path = note(&worktree);
-        let text = [&[if made.is_some() { SHARED } else { OWN }], included.as_slice()].concat();
-        let written = orchestrate_files::replace(&path, &text);
+        let note = Note { made: made.as_ref().map(Made::tops), included: included.clone() };
+        let (path, text) = (worktree.admin_dir().join(DONE), serde_json::to_vec(&note).map_err(std::io::Error::from));
+        let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
         written.map_err(|source| GitError::Io { doing: "write", path, source })?;
     }
-    Ok(BaseSetup { worktree, made, included })
+    Ok(BaseSetup { worktree: Arc::new(worktree), made, included })
 }
 
 impl BaseSetup {
+    /// Returns the same result after a check has run in the worktree, which may have left files in its folders.
+    pub(crate) fn after_check(&self, repo: &Repo) -> Result<Self, GitError> {
+        let made = match &self.made {
+            Some(made) => repo.worktrees().made_again(&self.worktree, &made.tops())?,
+            None => None,
+        };
+        Ok(Self { worktree: Arc::clone(&self.worktree), made, included: self.included.clone() })
+    }
+
     /// Brings what the setup has made to a worktree; returns whether that was possible exactly. If the user's files
     /// have changed since the setup saw them, it is not, unless `regardless`.
     pub(crate) fn bring(&self, repo: &Repo, to: &Path, regardless: bool) -> Result<bool, GitError> {
@@ -99,20 +126,32 @@ impl BaseSetup {
     }
 }
 
-/// Returns the worktree of the setup with its note, if it has passed in it.
-fn finished(repo: &Repo, path: &Path) -> Result<Option<(Worktree, Vec<u8>)>, GitError> {
+/// Returns the topmost files and folders that a setup has made in a worktree and that can be brought to others; none
+/// if none has passed there.
+pub(crate) fn made_by_setup(worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+    let note = note(worktree)?;
+    Ok(note.and_then(|note| note.made).unwrap_or_default())
+}
+
+/// Returns the worktree of the setup with its note, if it has passed in it and no check was cut off there.
+fn finished(repo: &Repo, path: &Path) -> Result<Option<(Worktree, Note)>, GitError> {
     let worktree = match repo.worktrees().open(path) {
         Err(GitError::NoWorktree { .. } | GitError::Tampered { .. }) => return Ok(None),
         opened => opened?,
     };
-    let note = note(&worktree);
-    match std::fs::read(&note) {
-        Ok(text) => Ok(Some((worktree, text))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io { doing: "read", path: note, source }),
+    if is_being_checked(&worktree) {
+        return Ok(None);
     }
+    Ok(note(&worktree)?.map(|note| (worktree, note)))
 }
 
-fn note(worktree: &Worktree) -> PathBuf {
-    worktree.admin_dir().join(DONE)
+/// Reads the note of a worktree in which a setup has passed.
+fn note(worktree: &Worktree) -> Result<Option<Note>, GitError> {
+    let path = worktree.admin_dir().join(DONE);
+    match std::fs::read(&path) {
+        // An older version has written other notes: the setup runs again.
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(GitError::Io { doing: "read", path, source }),
+    }
 }

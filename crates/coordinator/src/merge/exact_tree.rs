@@ -1,14 +1,18 @@
-//! Checks the exact tree of a commit in the run's verifier: of a merge, and of the base.
+//! Checks the exact tree of a commit: of a merge in the run's verifier, and of the base where its outputs are kept.
 
-use orchestrate_core::Oid;
-use orchestrate_git::Repo;
+use orchestrate_core::{BlobId, Oid};
+use orchestrate_git::{Repo, Worktree};
 
 use crate::error::CoordinatorError;
+use crate::merge::base_outputs::Warm;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
+use crate::merge::green;
 use crate::merge::green::CheckedTree;
-use crate::merge::project_setup::ProjectSetup;
-use crate::merge::setup::{self, Unprepared};
-use crate::merge::verifier;
+use crate::merge::prepare::prepare;
+use crate::merge::project_setup::Preparation;
+use crate::merge::setup::Unprepared;
+use crate::merge::warm::Place;
+use crate::merge::{verifier, warm};
 use crate::run::blocking::blocking;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
@@ -37,30 +41,31 @@ pub(crate) async fn check(
     shutdown: &Shutdown,
 ) -> Result<Option<Checked>, CoordinatorError> {
     // Before the check: if an included file changes meanwhile, the result does not count for the new one.
-    let tree = of.tree.clone();
-    let remembered = remembered(context, of.tree, command).await?;
+    let remembered = remembered(context, of.tree.clone(), command).await?;
     let state = context.state();
-    let (setup, timeout_ms) = (ProjectSetup::of(&state), state.settings.command_timeout_ms);
-    let (layout, run, commit, for_setup) = (context.host.layout.clone(), context.run.clone(), of.commit, setup.clone());
-    let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, for_setup.as_ref(), &commit);
-    let verifier = context.git(bring).await?;
-    let seen = verifier.worktree().seen();
-    let unprepared = Unprepared { path: verifier.worktree().path(), seen: &seen, tree };
-    let prepared = match &setup {
-        Some(setup) => setup::prepare(&context.host, setup, unprepared, shutdown).await?,
-        None => None,
+    let preparation = Preparation::of(&state);
+    // Also before the check, for the same reason.
+    let conditions = conditions(context, command).await?;
+    let place = match state.base_check() {
+        Some(_) if of.commit == state.base => warm::place(&context.host, &preparation, shutdown).await?,
+        _ => Place::Verifier,
     };
-    let result = match prepared.filter(|result| !result.passed) {
-        Some(failed) => Checked { command: setup.map(|setup| setup.command).unwrap_or_default(), result: failed },
-        None => {
-            let check = Check { command: ShellCommand::offline(command), worktree: &seen, timeout_ms };
-            let result = run_check(&context.host.sandbox, &context.host.running, check, shutdown).await?;
-            let result = result.explaining_missing(context.host.repo.workdir()).redacted(&context.host.redactor);
+    let result = match place {
+        Place::Unprepared(failed) => {
+            let setup = preparation.setup.map(|setup| setup.command);
+            Checked { command: setup.unwrap_or_default(), result: failed }
+        }
+        Place::Own(worktree) => {
+            let result = check_in(context, &worktree, command, shutdown).await?;
+            if result.passed {
+                let warm = warm::passed(&context.host, &preparation, worktree, conditions).await?;
+                tell(context, &warm);
+            }
             Checked { command: command.to_owned(), result }
         }
+        Place::Verifier => in_verifier(context, &preparation, of, command, shutdown).await?,
     };
     if result.result.passed {
-        context.git(move |_| verifier.note_passed()).await?;
         let note = move || {
             remembered.note_green();
             Ok(())
@@ -68,6 +73,62 @@ pub(crate) async fn check(
         blocking("a note of a tree", note).await?;
     }
     Ok(if result.result.cancelled { None } else { Some(result) })
+}
+
+/// Runs the project's setup and the check in the run's verifier.
+async fn in_verifier(
+    context: &RunContext,
+    preparation: &Preparation,
+    of: ExactTree,
+    command: &str,
+    shutdown: &Shutdown,
+) -> Result<Checked, CoordinatorError> {
+    let (layout, run, commit) = (context.host.layout.clone(), context.run.clone(), of.commit);
+    let setup = preparation.setup.clone();
+    let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, setup.as_ref(), &commit);
+    let verifier = context.git(bring).await?;
+    let worktree = verifier.worktree();
+    let unprepared = Unprepared { path: worktree.path(), seen: &worktree.seen(), tree: of.tree };
+    let prepared = prepare(&context.host, preparation, unprepared, shutdown).await?;
+    if let Some(failed) = prepared.filter(|result| !result.passed) {
+        let setup = preparation.setup.as_ref().map(|setup| setup.command.clone());
+        return Ok(Checked { command: setup.unwrap_or_default(), result: failed });
+    }
+    let result = check_in(context, worktree, command, shutdown).await?;
+    if result.passed {
+        context.git(move |_| verifier.note_passed()).await?;
+    }
+    Ok(Checked { command: command.to_owned(), result })
+}
+
+/// Runs the check in a worktree.
+async fn check_in(
+    context: &RunContext,
+    worktree: &Worktree,
+    command: &str,
+    shutdown: &Shutdown,
+) -> Result<CheckResult, CoordinatorError> {
+    let timeout_ms = context.state().settings.command_timeout_ms;
+    let check = Check { command: ShellCommand::offline(command), worktree: &worktree.seen(), timeout_ms };
+    let sandbox = context.host.sandbox_in(worktree.path());
+    let result = run_check(&sandbox, &context.host.running, check, shutdown).await?;
+    Ok(result.explaining_missing(context.host.repo.workdir()).redacted(&context.host.redactor))
+}
+
+/// Tells the user what new worktrees have to make again, and notes what they start with.
+fn tell(context: &RunContext, warm: &Warm) {
+    let Some(told) = warm.told() else { return };
+    if warm.lacks_something() {
+        (context.warn)(&told);
+    } else {
+        tracing::info!("{told}");
+    }
+}
+
+/// Returns a digest of what decides, beside the tree, what this check leaves.
+pub(crate) async fn conditions(context: &RunContext, command: &str) -> Result<BlobId, CoordinatorError> {
+    let (state, sandbox, command) = (context.state(), context.host.sandbox.clone(), command.to_owned());
+    context.git(move |repo| green::conditions(repo, &sandbox, &state.settings, &command)).await
 }
 
 /// Returns the entry of a tree for this check among those that have passed.

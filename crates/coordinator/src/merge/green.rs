@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::{BlobId, Oid, RunState};
+use orchestrate_core::{BlobId, Oid, RunSettings, RunState};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::Blob;
 use orchestrate_sandbox::Sandbox;
@@ -24,6 +24,21 @@ const MOST_TREES: usize = 1_000;
 pub(crate) struct CheckedTree {
     key: BlobId,
     file: PathBuf,
+}
+
+/// Returns a digest of everything but the tree that decides what a check of a base leaves.
+///
+/// # Errors
+/// If the user's ignored files cannot be read.
+pub(crate) fn conditions(
+    repo: &Repo,
+    sandbox: &Sandbox,
+    settings: &RunSettings,
+    command: &str,
+) -> Result<BlobId, GitError> {
+    let commands: Vec<ShellCommand<'_>> = verifier::commands(settings, command).collect();
+    let facts = (commands, sandbox.fingerprint(), repo.worktrees().included_fingerprint()?);
+    Ok(Blob::new(format!("{facts:?}")).id().clone())
 }
 
 impl CheckedTree {

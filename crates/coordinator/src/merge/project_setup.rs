@@ -1,7 +1,8 @@
-//! The command that prepares a new worktree, as a run has frozen it.
+//! How a new worktree is prepared, as a run has frozen it: with the project's setup and the outputs of the base.
 
 use std::path::PathBuf;
 
+use orchestrate_core::settings::WarmLimit;
 use orchestrate_core::setup_hosts::SetupHosts;
 use orchestrate_core::{Oid, RunId, RunState};
 use orchestrate_git::{GitError, Repo};
@@ -11,6 +12,30 @@ use serde::{Deserialize, Serialize};
 use crate::merge::checks::ShellCommand;
 use crate::merge::setup_files::changed_for_setup;
 use crate::merge::setup_network::setup_hosts;
+
+/// How new worktrees of a run are prepared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Preparation {
+    pub(crate) run: RunId,
+    /// The commit that the run started from.
+    pub(crate) base: Oid,
+    /// The command that prepares them, if there is one.
+    pub(crate) setup: Option<ProjectSetup>,
+    /// How much of the base's outputs may be copied into one.
+    pub(crate) warm_limit: WarmLimit,
+}
+
+impl Preparation {
+    /// Returns how a run prepares its worktrees.
+    pub(crate) fn of(state: &RunState) -> Self {
+        Self {
+            run: state.run_id.clone(),
+            base: state.base.clone(),
+            setup: ProjectSetup::of(state),
+            warm_limit: state.settings.warm_limit,
+        }
+    }
+}
 
 /// The project's setup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
 use orchestrate_core::git_path::shown_path;
+use orchestrate_core::settings::WarmLimit;
 use orchestrate_core::{Oid, RunState, check_hint};
 use orchestrate_git::{Repo, Seen};
 use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox};
@@ -22,7 +23,8 @@ use crate::merge::base_setup::{OnBase, begin, finish};
 use crate::merge::checks::{
     Check, CheckResult, ShellCommand, run_check, run_check_blocking, run_setup, run_setup_blocking,
 };
-use crate::merge::project_setup::ProjectSetup;
+use crate::merge::project_setup::{Preparation, ProjectSetup};
+use crate::run::caches;
 use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
@@ -38,19 +40,20 @@ pub(crate) struct Unprepared<'a> {
     pub(crate) tree: Oid,
 }
 
-/// Prepares a worktree. Returns the result of the command if it ran in this worktree, or failed in its own; `None` if
-/// there was nothing to run.
-pub(crate) async fn prepare(
+/// Brings the setup's result to a worktree, or runs the command there. Returns the command's result if it ran in this
+/// worktree, or failed in its own; `None` if there was nothing to run.
+pub(crate) async fn set_up(
     host: &Host,
-    setup: &ProjectSetup,
+    preparation: &Preparation,
     unprepared: Unprepared<'_>,
     shutdown: &Shutdown,
 ) -> Result<Option<CheckResult>, CoordinatorError> {
+    let Some(setup) = &preparation.setup else { return Ok(None) };
     let Unprepared { path, seen, tree } = unprepared;
     let (of, has_network) = (setup.clone(), setup.has_network);
     let (is_base, changed) = host.git(move |repo| of.difference(repo, &tree)).await?;
     if is_base || has_network {
-        let base = match on_base(host, setup, shutdown).await? {
+        let base = match on_base(host, setup, preparation.warm_limit, shutdown).await? {
             OnBase::Failed(result) => return Ok(Some(result)),
             OnBase::Passed(base) => base,
         };
@@ -61,7 +64,8 @@ pub(crate) async fn prepare(
     }
     let command = ShellCommand::offline(&setup.command);
     let check = Check { command, worktree: seen, timeout_ms: setup.timeout_ms };
-    let result = run_check(&host.sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
+    let sandbox = host.sandbox_in(path);
+    let result = run_check(&sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
     Ok(Some(if has_network { explained(result, &changed) } else { result }))
 }
 
@@ -86,7 +90,12 @@ pub(crate) fn sandbox_of(sandbox: &Arc<Sandbox>, layout: &Layout, state: &RunSta
 }
 
 /// Runs the setup in its own worktree unless it has run there.
-async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Result<OnBase, CoordinatorError> {
+pub(crate) async fn on_base(
+    host: &Host,
+    setup: &ProjectSetup,
+    warm_limit: WarmLimit,
+    shutdown: &Shutdown,
+) -> Result<OnBase, CoordinatorError> {
     let mut known = tokio::select! {
         known = host.set_up.lock() => known,
         () = shutdown.reached(ShutdownLevel::Stop) => return Ok(OnBase::Failed(CheckResult::interrupted())),
@@ -97,12 +106,14 @@ async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Resu
     let (layout, of, command) = (host.layout.clone(), setup.clone(), setup.on_base());
     let begun = host.git(move |repo| begin(repo, &layout, &of)).await?;
     if begun.passed.is_none() {
-        let seen = begun.worktree.seen();
+        let (path, seen) = (begun.worktree.path(), begun.worktree.seen());
+        caches::prepare(&host.layout, path, warm_limit).await?;
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
-        let result = if has_proxy(setup, &host.sandbox) {
-            run_setup(&host.sandbox, host.web.client(), setup.reaches(), check, shutdown).await?
+        let sandbox = host.sandbox_in(path);
+        let result = if has_proxy(setup, &sandbox) {
+            run_setup(&sandbox, host.web.client(), setup.reaches(), check, shutdown).await?
         } else {
-            run_check(&host.sandbox, &host.running, check, shutdown).await?
+            run_check(&sandbox, &host.running, check, shutdown).await?
         };
         let result = result.redacted(&host.redactor);
         if !result.passed {
@@ -112,6 +123,7 @@ async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Resu
             }
             return Ok(failed);
         }
+        caches::publish(&host.layout, path).await?;
     }
     let passed = OnBase::Passed(Arc::new(host.git(move |repo| finish(repo, begun)).await?));
     *known = Some(passed.clone());

@@ -20,6 +20,7 @@ use orchestrate_journal::Blob;
 
 use crate::merge::checks::ShellCommand;
 use crate::merge::project_setup::ProjectSetup;
+use crate::run::caches;
 use crate::run::layout::Layout;
 
 /// The name of the note of the last check, if it passed.
@@ -58,6 +59,7 @@ pub(crate) fn bring(
     let passes = Passed { commit: commit.clone(), included };
     let anew = || {
         repo.worktrees().discard(&spec.path, &layout.trash())?.delete()?;
+        caches::forget(&spec.path);
         filled(repo, &spec)
     };
     let is_usable = |last: &Worktree| match take_note(last)? {

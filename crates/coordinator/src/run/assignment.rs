@@ -11,7 +11,7 @@ use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
 use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 
-use crate::merge::project_setup::ProjectSetup;
+use crate::merge::project_setup::Preparation;
 use crate::texts::prompts::Prompts;
 
 /// One task for one worker.
@@ -35,8 +35,8 @@ pub(crate) struct Assignment {
     pub(crate) tools: ToolNames,
     /// The rules for its calls: the run's, and those of the role, which narrow them.
     pub(crate) rules: Vec<RuleText>,
-    /// What prepares a new worktree.
-    pub(crate) setup: Option<ProjectSetup>,
+    /// How a new worktree is prepared.
+    pub(crate) preparation: Preparation,
     /// What its tools may do.
     pub(crate) tool_settings: ToolSettings,
     /// Its limits.
@@ -75,11 +75,12 @@ pub(crate) struct WorkLimits {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::settings::RuleDecision;
+    use orchestrate_core::settings::{RuleDecision, WarmLimit};
     use orchestrate_core::tool_settings::CodeExecution;
     use orchestrate_core::{ToolSpec, task::Work};
 
     use super::*;
+    use crate::merge::project_setup::ProjectSetup;
 
     #[test]
     fn an_assignment_survives_being_written_down() {
@@ -119,14 +120,19 @@ mod tests {
             }),
             tools: ToolNames::default(),
             rules: vec![RuleText::new(RuleDecision::Deny, "run_shell_command(rm*)", "the project")],
-            setup: Some(ProjectSetup {
+            preparation: Preparation {
                 run: "r-abcdef".into(),
                 base: "base".into(),
-                command: "make deps".to_owned(),
-                has_network: true,
-                hosts: Vec::new(),
-                timeout_ms: 1_000,
-            }),
+                warm_limit: WarmLimit::default(),
+                setup: Some(ProjectSetup {
+                    run: "r-abcdef".into(),
+                    base: "base".into(),
+                    command: "make deps".to_owned(),
+                    has_network: true,
+                    hosts: Vec::new(),
+                    timeout_ms: 1_000,
+                }),
+            },
             tool_settings: ToolSettings {
                 code_execution: CodeExecution { timeout_seconds: Some(30), ..CodeExecution::default() },
                 ..ToolSettings::default()

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
+use crate::run::admitted::Admitted;
 use crate::run::approver::Approver;
 use crate::run::blocking::blocking;
 use crate::run::host::Host;
@@ -41,6 +42,8 @@ pub(crate) struct RunContext {
     pub(crate) prompts: Prompts,
     pub(crate) skills: Skills,
     pub(crate) retries: Retries,
+    /// The disk space of agents that are about to start.
+    pub(crate) admitted: Admitted,
     /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,
 }

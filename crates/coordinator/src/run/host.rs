@@ -3,7 +3,7 @@
 //! Nothing here belongs to a run's journal, so a worker elsewhere has its own. Git is blocking, so every operation runs
 //! inside `spawn_blocking`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_core::{Redactor, RunId, TaskId};
@@ -14,6 +14,7 @@ use orchestrate_tools::{Executor, SharedValues};
 use tokio::sync::Mutex;
 
 use crate::error::CoordinatorError;
+use crate::merge::base_outputs::Known;
 use crate::merge::base_setup::OnBase;
 use crate::run::blocking::blocking;
 use crate::run::layout::Layout;
@@ -34,6 +35,8 @@ pub(crate) struct Host {
     pub(crate) identities: Identities,
     /// How the project's setup ended on the base; held while it runs, which one worker at a time may do.
     pub(crate) set_up: Mutex<Option<OnBase>>,
+    /// The outputs of the base, once they were looked for.
+    pub(crate) warm: Mutex<Option<Known>>,
     pub(crate) sandbox: Arc<Sandbox>,
     /// What runs in it now that is not an agent's.
     pub(crate) running: RunningChecks,
@@ -54,6 +57,11 @@ impl Host {
     /// Returns the path at which an agent and its commands find its worktree.
     pub(crate) fn path_seen(&self, run: &RunId, task: &TaskId) -> PathBuf {
         self.repo.worktrees().path_seen(self.layout.worktree(run, task))
+    }
+
+    /// Returns the sandbox of commands in a worktree, whose tools keep their caches for that worktree.
+    pub(crate) fn sandbox_in(&self, worktree: &Path) -> Arc<Sandbox> {
+        Arc::new(self.sandbox.as_ref().clone().with_caches(Layout::caches_of(worktree)))
     }
 
     /// Runs one git operation on a blocking thread.

@@ -22,6 +22,9 @@ pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError
         .map_err(|error| refused(format!("its permissions cannot be restricted: {error}")))
 }
 
+/// The name of the folder of a run in which the tools of its worktrees keep their caches.
+const CACHES: &str = ".caches";
+
 /// The folders of one repository.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -101,6 +104,32 @@ impl Layout {
     /// Returns the record of the times that the files of a run's base have in all of its worktrees.
     pub(crate) fn source_times(&self, run: &RunId) -> PathBuf {
         self.root.join("source-times").join(run.as_str())
+    }
+
+    /// Returns the file that names the newest run whose base has outputs.
+    pub(crate) fn newest_outputs(&self) -> PathBuf {
+        self.root.join("outputs")
+    }
+
+    /// Returns the file that names the run whose base's outputs another run has adopted.
+    pub(crate) fn adopted_outputs(&self, run: &RunId) -> PathBuf {
+        self.root.join("adopted-outputs").join(run.as_str())
+    }
+
+    /// Returns the folder of the caches that tools keep for each worktree of a run.
+    pub(crate) fn caches(&self, run: &RunId) -> PathBuf {
+        self.run(run).join(CACHES)
+    }
+
+    /// Returns the folder of the caches that tools keep for a worktree of a run.
+    pub(crate) fn caches_of(worktree: &Path) -> PathBuf {
+        let run = worktree.parent().unwrap_or(worktree);
+        run.join(CACHES).join(worktree.file_name().unwrap_or_default())
+    }
+
+    /// Returns the folder of the caches that new worktrees of all runs begin with.
+    pub(crate) fn cache_seeds(&self) -> PathBuf {
+        self.root.join("caches")
     }
 
     /// Returns the file of a run's markers.

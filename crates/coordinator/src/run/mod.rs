@@ -1,9 +1,11 @@
 //! The shared parts of one run: its context, handle, layout on disk and level of shutdown.
 
+pub(crate) mod admitted;
 pub(crate) mod approver;
 pub(crate) mod assignment;
 pub(crate) mod authority;
 pub(crate) mod blocking;
+pub(crate) mod caches;
 pub(crate) mod callbacks;
 pub(crate) mod codec;
 pub(crate) mod context;

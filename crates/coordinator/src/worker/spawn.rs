@@ -18,7 +18,7 @@ use orchestrate_sandbox::Confinement;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
-use crate::merge::project_setup::ProjectSetup;
+use crate::merge::project_setup::Preparation;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::authority::{self, READ_SKILL};
 use crate::run::blocking::blocking;
@@ -33,6 +33,7 @@ use crate::worker::failing;
 use crate::worker::link_server::LinkServer;
 use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
+use crate::worktree::room;
 
 /// The tool that shows the plan.
 const READ_PLAN: &str = "read_plan";
@@ -41,6 +42,7 @@ const READ_PLAN: &str = "read_plan";
 pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
     let server = LinkServer::new(&context, &task);
     let link = server.link();
+    room::require(&context, &task).await?;
     let ended = match assign(&context, &task, &shutdown).await {
         Ok(Some(assignment)) => work::work(assignment, link, Arc::clone(&context.host), shutdown).await,
         Ok(None) => Ok(()),
@@ -112,7 +114,7 @@ async fn assign(
         role,
         tools: settings.tools.clone(),
         rules: rules.unwrap_or_else(|| settings.rules.clone()),
-        setup: ProjectSetup::of(&state),
+        preparation: Preparation::of(&state),
         tool_settings: within(&settings.tool_settings, authority),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),

@@ -138,17 +138,16 @@ async fn work_until_blocked(
 /// Prepares a new worktree with the project's setup command; returns whether the agent can start.
 async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     workplace.files.begin().await?;
-    if let Some(setup) = &workplace.assignment.setup {
-        let failed = workplace.set_up().await?.filter(|result| !result.passed);
-        if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
-            let output = cut(result.output.trim(), EVIDENCE_BYTES);
-            let text = format!("the worktree's setup `{}` ended with {}\n{output}", setup.command, result.exit);
-            let text = with_hint(text, &result.output);
-            workplace.fail(FailureCause::Setup, text).await?;
-        }
-        if failed.is_some() {
-            return Ok(false);
-        }
+    let failed = workplace.set_up().await?.filter(|result| !result.passed);
+    if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
+        let output = cut(result.output.trim(), EVIDENCE_BYTES);
+        let command = workplace.assignment.preparation.setup.as_ref().map_or("", |setup| &setup.command);
+        let text = format!("the worktree's setup `{command}` ended with {}\n{output}", result.exit);
+        let text = with_hint(text, &result.output);
+        workplace.fail(FailureCause::Setup, text).await?;
+    }
+    if failed.is_some() {
+        return Ok(false);
     }
     workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone(), onto: None }]).await?;
     Ok(true)

@@ -12,7 +12,8 @@ use crate::error::CoordinatorError;
 use crate::link::requests::Failure;
 use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
-use crate::merge::setup::{self, Unprepared};
+use crate::merge::prepare::prepare;
+use crate::merge::setup::Unprepared;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
@@ -53,13 +54,12 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Prepares the worktree with the project's setup; returns the command's result if it ran, or failed elsewhere.
+    /// Prepares the worktree with the project's setup and the base's outputs; returns the command's result if it ran, or failed elsewhere.
     pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
-        let Some(setup) = &self.assignment.setup else { return Ok(None) };
         let (_, tree) = self.files.tip().await?;
         let seen = self.seen();
         let unprepared = Unprepared { path: self.files.path(), seen: &seen, tree };
-        setup::prepare(&self.host, setup, unprepared, &self.shutdown).await
+        prepare(&self.host, &self.assignment.preparation, unprepared, &self.shutdown).await
     }
 
     /// Returns the worktree as its processes see it now.
@@ -79,7 +79,8 @@ impl Workplace {
             worktree: &self.seen(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
-        let result = run_check(&self.host.sandbox, &self.host.running, check, &self.shutdown).await?;
+        let sandbox = self.host.sandbox_in(self.files.path());
+        let result = run_check(&sandbox, &self.host.running, check, &self.shutdown).await?;
         Ok(result.explaining_missing(self.host.repo.workdir()).redacted(&self.host.redactor))
     }
 }

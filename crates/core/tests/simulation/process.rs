@@ -243,8 +243,12 @@ impl Process {
             Effect::StartWorker(task) => self.spawn(Input::WorkerEnded(task.clone()), worker::start(world, task)),
             Effect::StartMerge(step) => self.spawn(Input::MergeEnded, merge::carry_out(world, step)),
             Effect::VerifyBase(command) => self.spawn(Input::BaseVerified, merge::verify_base(world, command)),
+            Effect::ReleaseWorktree(task) => self.spawn(Input::WorktreeReleased(task.clone()), async move {
+                world.append(move |_| vec![Event::WorktreeLost { task }]).await;
+            }),
             Effect::GiveUp(task) => self.give_up(task),
             Effect::AskApprover(call) => unreachable!("there is no approver to ask about {call}"),
+            Effect::EndWithoutRoom => unreachable!("the disk has room"),
             Effect::StopWorker(task) | Effect::CallOff(task) => unreachable!("nobody asks {task} to stop"),
             Effect::Finish(status, exit_code) => self.ending = Some((status, exit_code)),
         }

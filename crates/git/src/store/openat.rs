@@ -242,6 +242,32 @@ pub(crate) fn copy_with_time(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Res
     rustix::fs::futimens(&copy, &times_of(&stat))
 }
 
+/// Gives a file another name, in place of what a killed process may have left there.
+pub(crate) fn link(from: impl AsFd, first: &[u8], to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
+    let create = || {
+        let (first, name) = (OsStr::from_bytes(first), OsStr::from_bytes(name));
+        rustix::fs::linkat(from.as_fd(), first, to.as_fd(), name, AtFlags::empty())
+    };
+    match create() {
+        Err(Errno::EXIST) => remove_file(&to, name).and_then(|()| create()),
+        created => created,
+    }
+}
+
+/// Reports whether a copy of a file in the first folder can share its blocks if it is made in the second one, by
+/// making one.
+pub(crate) fn shares_blocks(from: impl AsFd, name: &[u8], to: impl AsFd) -> Result<bool, Errno> {
+    let (file, _) = open_file(from, name)?;
+    let temporary = temporary_name(b"shares-blocks");
+    remove_file(&to, temporary.as_bytes())?;
+    let name = OsStr::from_bytes(temporary.as_bytes());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let copy = open(to.as_fd(), name, flags, Mode::from_raw_mode(0o600))?;
+    let shared = rustix::fs::ioctl_ficlone(&copy, &file).is_ok();
+    remove_file(&to, temporary.as_bytes())?;
+    Ok(shared)
+}
+
 /// Sets the time of modification of an entry of an open folder to that in the metadata of another one.
 pub(crate) fn set_time_of(folder: impl AsFd, name: &[u8], stat: &Stat) -> Result<(), Errno> {
     rustix::fs::utimensat(folder, OsStr::from_bytes(name), &times_of(stat), AtFlags::SYMLINK_NOFOLLOW)

@@ -1,4 +1,7 @@
-//! What the project's setup has made in one worktree, brought to others.
+//! What the project's setup has made in one worktree, and what the base's check has left there, brought to others.
+//!
+//! A setup's result is brought as a whole or not at all, since the command would run otherwise; of what a check has
+//! left, each file or folder counts for itself ([`outputs`](crate::worktree::outputs)).
 //!
 //! Only what git ignores is brought, to a place where git ignores it too and where nothing is: nothing at, above or
 //! below a path that either worktree tracks. So no work of an agent is ever replaced. Files of `.worktreeinclude` are
@@ -9,9 +12,11 @@
 //! Anything else, such as a pipe, a repository or a changed file, means that the command has to run in each worktree.
 //!
 //! Files are copied, by reference where the file system can. They are never linked: an agent owns its worktree, so it
-//! could write through a link into the files of all others. They keep their times of modification, so that no build
-//! takes what was made from the base for newer than the sources of an agent.
+//! could write through a link into the files of all others. Files that are links to each other remain so in a copy.
+//! They keep their times of modification, so that no build takes what was made from the base for newer than the sources
+//! of an agent.
 
+use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -20,7 +25,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem::Finder;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::error::GitError;
@@ -30,16 +35,16 @@ use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, stays_within};
 use crate::worktree::worktrees::Worktree;
 
-/// The name of the note in git's entry for a worktree, where no confined command can write, that a result is being
-/// brought to it or has been.
+/// The name of the note in git's entry for a worktree, where no confined command can write, that a setup's result is
+/// being brought to it or has been.
 const NOTE: &str = "orchestrate-made";
 /// The note while files are copied: no agent has started yet, so they may be copied again.
-const BEGUN: &[u8] = b"begun";
-/// The note once all are there.
-const DONE: &[u8] = b"done";
+pub(super) const BEGUN: &[u8] = b"begun";
+/// How the note begins once all are there; the paths follow, each after a NUL.
+pub(super) const DONE: &[u8] = b"done";
 
 /// An entry of a worktree, and whether it is a folder.
-type Entry = (Vec<u8>, bool);
+pub(super) type Entry = (Vec<u8>, bool);
 /// New contents of files by path.
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -47,17 +52,22 @@ type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 #[derive(Debug)]
 pub struct Made {
     /// The topmost files and folders.
-    tops: Vec<Entry>,
+    pub(super) tops: Vec<Entry>,
     /// Files in which paths into the worktree are replaced, with their kinds.
-    rewritten: Vec<(Vec<u8>, Kind)>,
+    pub(super) rewritten: Vec<(Vec<u8>, Kind)>,
     /// Files that are not brought.
-    left_out: BTreeSet<Vec<u8>>,
+    pub(super) left_out: BTreeSet<Vec<u8>>,
 }
 
 impl Made {
     /// Reports whether there is nothing to bring.
     pub fn is_empty(&self) -> bool {
         self.tops.is_empty()
+    }
+
+    /// Returns the topmost files and folders, sorted.
+    pub fn tops(&self) -> Vec<PathBuf> {
+        self.tops.iter().map(|(path, _)| path_of(path)).collect()
     }
 }
 
@@ -80,6 +90,32 @@ impl Worktrees<'_> {
         if tops.iter().any(|(path, _)| touches(&tracked, path)) || holds_empty_folder(worktree, &tracked, &tops)? {
             return Ok(None);
         }
+        self.made_of(worktree, tops, left_out)
+    }
+
+    /// Finds again what a command has made in a worktree, whose topmost files and folders are known; what others have
+    /// left in these folders since counts as well. Returns `None` if it cannot be brought to others exactly.
+    ///
+    /// # Errors
+    /// If the worktree cannot be trusted or read.
+    pub fn made_again(&self, worktree: &Worktree, tops: &[PathBuf]) -> Result<Option<Made>, GitError> {
+        worktree.verify_untampered()?;
+        let mut entries = Vec::new();
+        for path in tops.iter().map(|path| path.as_os_str().as_bytes().to_vec()) {
+            match look(worktree, &path)? {
+                Some(kind) => entries.push((path, kind == FileType::Directory)),
+                None => return Ok(None),
+            }
+        }
+        self.made_of(worktree, entries, self.included()?.into_iter().collect())
+    }
+
+    fn made_of(
+        &self,
+        worktree: &Worktree,
+        tops: Vec<Entry>,
+        left_out: BTreeSet<Vec<u8>>,
+    ) -> Result<Option<Made>, GitError> {
         let mut search = Search::new(worktree, left_out);
         let mut open = tops.clone();
         while let Some((path, is_folder)) = open.pop() {
@@ -101,8 +137,8 @@ impl Worktrees<'_> {
     pub fn bring_made(&self, made: &Made, from: &Worktree, to: &Worktree) -> Result<bool, GitError> {
         from.verify_untampered()?;
         to.verify_untampered()?;
-        let note = read_note(to)?;
-        if note == DONE {
+        let note = read_note(to, NOTE)?;
+        if note.starts_with(DONE) {
             return all_there(made, to);
         }
         let (tracked, is_begun) = (self.tracked(to)?, note == BEGUN);
@@ -115,14 +151,14 @@ impl Worktrees<'_> {
             }
         }
         let Some(contents) = rewritten(made, from, to)? else { return Ok(false) };
-        write_note(to, BEGUN)?;
-        Copying { made, contents, relocation: Relocation::new(from.path(), to.path()), from, to }.all()?;
-        write_note(to, DONE)?;
+        write_note(to, NOTE, BEGUN)?;
+        Copying::new(made, contents, from, to).all()?;
+        write_note(to, NOTE, &done(made))?;
         Ok(true)
     }
 
     /// Reports whether git ignores a file or a folder in a worktree in which it does not exist.
-    fn ignores_top(&self, worktree: &Worktree, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+    pub(super) fn ignores_top(&self, worktree: &Worktree, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
         let path = path_of(path);
         // Rules for folders alone hold for what a name is in.
         let asked = if is_folder { path.join("any") } else { path };
@@ -136,7 +172,7 @@ impl Worktrees<'_> {
 }
 
 /// Reports whether a path is tracked, or is in a tracked path's way, or below one.
-fn touches(tracked: &BTreeMap<Vec<u8>, u32>, path: &[u8]) -> bool {
+pub(super) fn touches(tracked: &BTreeMap<Vec<u8>, u32>, path: &[u8]) -> bool {
     let below = join(path, b"");
     let is_above = tracked.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below));
     let mut at = path;
@@ -182,7 +218,12 @@ fn all_there(made: &Made, to: &Worktree) -> Result<bool, GitError> {
 
 /// Reports whether an entry can be created in a worktree: nothing is in its place or in that of one of its folders,
 /// except files that are left out, or a copy that was begun.
-fn has_room(made: &Made, to: &Worktree, (path, is_folder): (&[u8], bool), is_begun: bool) -> Result<bool, GitError> {
+pub(super) fn has_room(
+    made: &Made,
+    to: &Worktree,
+    (path, is_folder): (&[u8], bool),
+    is_begun: bool,
+) -> Result<bool, GitError> {
     let (mut folder, _) = openat::split(path);
     while !folder.is_empty() {
         if look(to, folder)?.is_some_and(|kind| kind != FileType::Directory) {
@@ -229,41 +270,54 @@ fn look(worktree: &Worktree, path: &[u8]) -> Result<Option<FileType>, GitError> 
     }
 }
 
-fn note(worktree: &Worktree) -> PathBuf {
-    worktree.admin_dir().join(NOTE)
+/// Returns the note that everything was brought.
+pub(super) fn done(made: &Made) -> Vec<u8> {
+    let paths = made.tops.iter().flat_map(|(path, _)| [b"\0".as_slice(), path]);
+    std::iter::once(DONE).chain(paths).collect::<Vec<_>>().concat()
 }
 
-fn read_note(worktree: &Worktree) -> Result<Vec<u8>, GitError> {
-    let path = note(worktree);
+/// Returns the topmost files and folders that were brought, by a note.
+pub(super) fn brought(note: &[u8]) -> BTreeSet<Vec<u8>> {
+    let paths = note.strip_prefix(DONE).unwrap_or(b"").split(|byte| *byte == 0);
+    paths.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns what was brought to a worktree as a setup's result.
+pub(super) fn brought_of_setup(worktree: &Worktree) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    Ok(brought(&read_note(worktree, NOTE)?))
+}
+
+pub(super) fn read_note(worktree: &Worktree, name: &str) -> Result<Vec<u8>, GitError> {
+    let path = worktree.admin_dir().join(name);
     match std::fs::read(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         read => read.map_err(GitError::io("read", &path)),
     }
 }
 
-fn write_note(worktree: &Worktree, text: &[u8]) -> Result<(), GitError> {
-    let path = note(worktree);
+pub(super) fn write_note(worktree: &Worktree, name: &str, text: &[u8]) -> Result<(), GitError> {
+    let path = worktree.admin_dir().join(name);
     orchestrate_files::replace(&path, text).map_err(GitError::io("write", &path))
 }
 
 /// A search for paths into a worktree in what was made there.
-struct Search<'a> {
+pub(super) struct Search<'a> {
     worktree: &'a Worktree,
     /// The end of the worktree's path, which all its names have in common, in its forms.
     names: Vec<Finder<'static>>,
     relocation: Relocation,
-    rewritten: Vec<(Vec<u8>, Kind)>,
-    left_out: BTreeSet<Vec<u8>>,
+    pub(super) rewritten: Vec<(Vec<u8>, Kind)>,
+    pub(super) left_out: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> Search<'a> {
-    fn new(worktree: &'a Worktree, left_out: BTreeSet<Vec<u8>>) -> Self {
+    pub(super) fn new(worktree: &'a Worktree, left_out: BTreeSet<Vec<u8>>) -> Self {
         let relocation = Relocation::new(worktree.path(), &worktree.path().with_file_name("other"));
         Search { worktree, names: names_of(worktree.path()), relocation, rewritten: Vec::new(), left_out }
     }
 
     /// Adds what is in a folder to what is to be judged; returns false if it is a repository.
-    fn enter(&self, folder: &[u8], open: &mut Vec<Entry>) -> Result<bool, GitError> {
+    pub(super) fn enter(&self, folder: &[u8], open: &mut Vec<Entry>) -> Result<bool, GitError> {
         let failed = || GitError::errno("list", self.worktree.path().join(path_of(folder)));
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
         let inside = openat::list(&opened).map_err(failed())?;
@@ -276,7 +330,7 @@ impl<'a> Search<'a> {
     }
 
     /// Reports whether a file can be brought to another worktree exactly.
-    fn judge(&mut self, path: &[u8]) -> Result<bool, GitError> {
+    pub(super) fn judge(&mut self, path: &[u8]) -> Result<bool, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
@@ -345,7 +399,7 @@ fn names_of(path: &Path) -> Vec<Finder<'static>> {
 }
 
 /// Returns the new contents of the files that name the worktree, or `None` if one cannot name the other one.
-fn rewritten(made: &Made, from: &Worktree, to: &Worktree) -> Result<Option<Contents>, GitError> {
+pub(super) fn rewritten(made: &Made, from: &Worktree, to: &Worktree) -> Result<Option<Contents>, GitError> {
     let relocation = Relocation::new(from.path(), to.path());
     let mut contents = Contents::new();
     for (path, kind) in &made.rewritten {
@@ -362,16 +416,23 @@ fn rewritten(made: &Made, from: &Worktree, to: &Worktree) -> Result<Option<Conte
 }
 
 /// What is copied, and where.
-struct Copying<'a> {
+pub(super) struct Copying<'a> {
     made: &'a Made,
     contents: Contents,
     relocation: Relocation,
     from: &'a Worktree,
     to: &'a Worktree,
+    /// The first copy of each file that has several names, by its device and its number.
+    first_copies: BTreeMap<(u64, u64), Vec<u8>>,
 }
 
-impl Copying<'_> {
-    fn all(&self) -> Result<(), GitError> {
+impl<'a> Copying<'a> {
+    pub(super) fn new(made: &'a Made, contents: Contents, from: &'a Worktree, to: &'a Worktree) -> Self {
+        let relocation = Relocation::new(from.path(), to.path());
+        Copying { made, contents, relocation, from, to, first_copies: BTreeMap::new() }
+    }
+
+    pub(super) fn all(&mut self) -> Result<(), GitError> {
         let (mut open, mut entered) = (Vec::new(), Vec::new());
         for (path, is_folder) in &self.made.tops {
             match is_folder {
@@ -393,7 +454,7 @@ impl Copying<'_> {
     }
 
     /// Copies files of a folder, which is created if need be.
-    fn files_of(&self, folder: &[u8], names: Vec<Vec<u8>>) -> Result<(), GitError> {
+    fn files_of(&mut self, folder: &[u8], names: Vec<Vec<u8>>) -> Result<(), GitError> {
         let failed = |name: &[u8]| GitError::errno("copy", self.from.path().join(path_of(&join(folder, name))));
         let source = openat::open_folder(self.from.root(), folder).map_err(failed(b""))?;
         let target = openat::make_folder(self.to.root(), folder).map_err(failed(b""))?;
@@ -406,7 +467,7 @@ impl Copying<'_> {
         Ok(())
     }
 
-    fn one(&self, source: &OwnedFd, target: &OwnedFd, path: &[u8], name: &[u8]) -> Result<(), Errno> {
+    fn one(&mut self, source: &OwnedFd, target: &OwnedFd, path: &[u8], name: &[u8]) -> Result<(), Errno> {
         let Some(stat) = openat::look(source, name)? else { return Ok(()) };
         if let Some(bytes) = self.contents.get(path) {
             openat::write(target, name, bytes, stat.st_mode & 0o111 != 0)?;
@@ -417,10 +478,27 @@ impl Copying<'_> {
                 Relocated::Same | Relocated::LeftOut => leads,
             };
             openat::write_link(target, name, &leads)?;
+        } else if stat.st_nlink > 1 {
+            return self.linked(source, target, path, &stat);
         } else {
             return openat::copy_with_time(source, target, name);
         }
         openat::set_time_of(target, name, &stat)
+    }
+
+    /// Copies a file that has several names: the first time as any file, then as a link to that copy.
+    fn linked(&mut self, source: &OwnedFd, target: &OwnedFd, path: &[u8], stat: &Stat) -> Result<(), Errno> {
+        let (_, name) = openat::split(path);
+        match self.first_copies.entry((stat.st_dev, stat.st_ino)) {
+            Slot::Vacant(slot) => {
+                slot.insert(path.to_vec());
+                openat::copy_with_time(source, target, name)
+            }
+            Slot::Occupied(first) => {
+                let (folder, first) = openat::split(first.get());
+                openat::link(openat::open_folder(self.to.root(), folder)?, first, target, name)
+            }
+        }
     }
 
     fn set_time(&self, path: &[u8]) -> Result<(), GitError> {

@@ -13,6 +13,7 @@ pub(crate) mod links_back;
 pub(crate) mod made;
 pub(crate) mod moved;
 pub(crate) mod on_files;
+pub(crate) mod outputs;
 pub(crate) mod private_git_dir;
 pub(crate) mod reconcile;
 pub(crate) mod reset;

@@ -89,6 +89,15 @@ impl Worktrees<'_> {
         Ok(index.iter().map(|entry| (entry.path, entry.mode)).collect())
     }
 
+    /// Returns what the tracked files of the user's checkout take, as far as git has noted it.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn tracked_bytes(&self) -> Result<u64, GitError> {
+        let index = self.repo.handle()?.index().map_err(GitError::library("read the index"))?;
+        Ok(index.iter().map(|entry| u64::from(entry.file_size)).sum())
+    }
+
     /// Finds the untracked files of a worktree.
     pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, u32>) -> Result<Found, GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;

@@ -3,8 +3,9 @@
 //! That is ignored files, what looks like a secret, and the `.git` of nested repositories; caches and build outputs can
 //! be made again. A file that is the same in the user's
 //! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
-//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. What a
-//! program only caches for its next run is not lost, either. Nothing is stored or changed here.
+//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. Nor is what
+//! was brought from the base, which the project's setup and its check make again, or what a program only caches for its
+//! next run. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -51,9 +52,9 @@ impl Worktrees<'_> {
         let (copies, tracked) = (Copies::read(worktree)?, self.tracked(worktree)?);
         let search = Search { worktree, checkout, relocation, copies, tracked };
         let found = self.walk(worktree, &search.tracked)?;
-        let mut uncommitted = Vec::new();
+        let (mut uncommitted, brought) = (Vec::new(), self.brought_to(worktree)?);
         for (path, is_folder) in found.ignored {
-            if search.is_only_here((path.clone(), is_folder))? {
+            if !brought.contains(&path) && search.is_only_here((path.clone(), is_folder))? {
                 uncommitted.push(path_of(&if is_folder { join(&path, b"") } else { path }));
             }
         }

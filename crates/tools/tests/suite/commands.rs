@@ -52,8 +52,17 @@ pub(crate) async fn a_command_out_of_time_shows_what_it_said(harness: ToolHarnes
     let started = Instant::now();
     let output = harness.call("run_shell_command", json!({"command": "echo begun; sleep 600", "timeout": 1})).await;
     assert_eq!(said(&output), "Timeout: timed out after 1 s");
-    assert_eq!(output.text(), "ERROR: timed out after 1 s; its output until then:\nbegun");
+    let more = "[ask for more with `timeout`, up to 600 s]";
+    assert_eq!(output.text(), format!("ERROR: timed out after 1 s\n{more}\nIts output until then:\nbegun"));
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+/// At the longest limit, there is no more to ask for.
+pub(crate) async fn a_command_killed_at_the_longest_limit_says_so(mut harness: ToolHarness) {
+    harness.scope.limits.max_command_timeout = Duration::from_secs(1);
+    let output = harness.call("run_shell_command", json!({"command": "sleep 600", "timeout": 900})).await;
+    let most = "[1 s is the most that a call gets here; do it in smaller parts]";
+    assert_eq!(output.text(), format!("ERROR: timed out after 1 s\n{most}"));
 }
 
 pub(crate) async fn a_long_output_is_cut_and_kept(harness: ToolHarness) {

@@ -84,7 +84,7 @@ pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
         (ToolError::TooBroad("less".to_owned()), "Execution: less", "ERROR: less"),
         (denied, "Denied: Security validation failed: no", "ERROR: Security validation failed: no"),
         (file, "File: the disk is full: p", "ERROR: the disk is full: p"),
-        (timeout, "Timeout: timed out after 3 s", "ERROR: timed out after 3 s; its output until then:\nhalf"),
+        (timeout, "Timeout: timed out after 3 s", "ERROR: timed out after 3 s\nIts output until then:\nhalf"),
         (ToolError::Network("no route".to_owned()), "Network: no route", "ERROR: no route"),
         (ToolError::Execution("broken".to_owned()), "Execution: broken", "ERROR: broken"),
         (

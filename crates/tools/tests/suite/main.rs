@@ -111,6 +111,7 @@ fn trials_of_the_strongest_tier() -> Vec<Trial> {
         limits: a_command_and_an_agent_have_their_processor_time
             commands_share_the_rest_of_their_agents_processor_time a_command_is_cut_off_at_the_configured_time_and_memory;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
+        a_command_killed_at_the_longest_limit_says_so
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
             a_command_with_a_network_is_not_run_again a_cancelled_command_is_interrupted;
         wrapped: one_value_fills_one_word_and_is_no_option a_wrapper_without_a_command_calls_the_wrapped_tool

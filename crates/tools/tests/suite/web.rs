@@ -199,10 +199,12 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
     assert!(recorded.contains("https://[redacted:user]@evil.example/a") && !recorded.contains("hunter2"), "{recorded}");
     let slow = fetch(&harness, "https://page.example/slow").await;
     let longer = "[it ran out of 30 s, and was run once more with a longer limit]";
-    assert_eq!(slow.text(), format!("ERROR: timed out after 30 s\n{longer}"));
+    let more = "[ask for more with `timeout`, up to 120 s]";
+    assert_eq!(slow.text(), format!("ERROR: timed out after 30 s\n{longer}\n{more}"));
     // The user's own maximum is not exceeded.
     harness.scope.limits.max_web_timeout = std::time::Duration::from_secs(30);
-    assert_eq!(fetch(&harness, "https://page.example/slow").await.text(), "ERROR: timed out after 30 s");
+    let most = "ERROR: timed out after 30 s\n[30 s is the most that a call gets here; do it in smaller parts]";
+    assert_eq!(fetch(&harness, "https://page.example/slow").await.text(), most);
     // What may come back is asked again, unless it asks for a longer wait than there may be.
     assert_eq!(links(&harness).iter().filter(|url| url.ends_with("/later")).count(), 3);
     assert_eq!(links(&harness).iter().filter(|url| url.ends_with("/mine")).count(), 1);

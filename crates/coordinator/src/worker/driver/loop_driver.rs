@@ -246,7 +246,7 @@ impl LoopDriver {
             approvals: Arc::new(approvals(workplace).await?),
             ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
-            sandbox: Arc::clone(&workplace.host.sandbox),
+            sandbox: workplace.host.sandbox_in(workplace.files.path()),
             limits: CallLimits::of(&assignment.tool_settings),
             agent_cpu: AgentCpu::of(&assignment.tool_settings, workplace.link.task().await?.command_cpu_ms()),
             alternatives: Arc::clone(&self.alternatives),

@@ -75,6 +75,7 @@ const TABLE: &[(&str, Repository)] = &[
     ("no_sandbox", Nothing),
     // Commands, which need consent, and consent to the network.
     ("worktree.setup", Chooses),
+    ("worktree.setup_hosts", Chooses),
     ("worktree.setup_network", Chooses),
     ("worktree.folder", Nothing),
     ("sandbox.read", Nothing),

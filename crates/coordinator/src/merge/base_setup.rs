@@ -1,7 +1,7 @@
 //! The worktree in which the project's setup runs on a run's base, and what it has made there.
 //!
-//! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards the base's check runs
-//! there, too ([`warm`](crate::merge::warm)); what was made is then found again by the paths that the note names.
+//! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards the base's check
+//! runs there, too ([`warm`](crate::merge::warm)); what was made is then found again by the paths that the note names.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! Warm starts: what the base's check has left in ignored files, such as compiled dependencies, is what each new worktree
-//! of the run starts with.
+//! Warm starts: what the base's check has left in ignored files, such as compiled dependencies, is what each new
+//! worktree of the run starts with.
 //!
 //! The check runs in the worktree in which the project's setup has run. No agent has ever written there, and nothing
 //! runs there once the check has passed, so that no agent writes what another one's check reads. If the check does not
-//! pass, or is cut off, the worktree is created anew. A setup whose result cannot be brought to other worktrees runs in each of them;
-//! the base's check then takes place where merges are checked, and new worktrees start cold.
+//! pass, or is cut off, the worktree is created anew. A setup whose result cannot be brought to other worktrees runs in
+//! each of them; the base's check then takes place where merges are checked, and new worktrees start cold.
 //!
 //! A base that passed before is not checked again, so it has no outputs of its own. Its run adopts those of the newest
 //! run whose base had the same check and whose commit it contains, as long as that run is not cleaned. The times of the
@@ -33,7 +33,8 @@ use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::shutdown::Shutdown;
 
-/// The name of the note in git's entry for the worktree, where no confined command can write: the check has passed there.
+/// The name of the note in git's entry for the worktree, where no confined command can write: the check has passed
+/// there.
 const CHECKED: &str = "orchestrate-checked";
 
 const MIB: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! Admission by disk space: an agent starts only if the disk has room for its worktree, since a disk that fills up stops
-//! all of them in the middle of their work.
+//! Admission by disk space: an agent starts only if the disk has room for its worktree, since a disk that fills up
+//! stops all of them in the middle of their work.
 
 use orchestrate_core::TaskId;
 

@@ -3,9 +3,9 @@
 //! That is ignored files, what looks like a secret, and the `.git` of nested repositories; caches and build outputs can
 //! be made again. A file that is the same in the user's
 //! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
-//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. Nor is what
-//! was brought from the base, which the project's setup and its check make again, or what a program only caches for its
-//! next run. Nothing is stored or changed here.
+//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. Nor is
+//! what was brought from the base, which the project's setup and its check make again, or what a program only caches
+//! for its next run. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -69,7 +69,7 @@ fn spawned() -> Event {
 
 fn snapshot(commit: &str, tree: &str) -> Event {
     let (commit, tree) = (Oid::from(commit), Oid::from(tree));
-    Event::SnapshotTaken { task: task(), number: 1, commit, tree, on_branch: true, left_out: Vec::new() }
+    Event::SnapshotTaken { task: task(), number: 1, commit, tree, on_branch: true, left_out: Vec::new(), aside: Default::default() }
 }
 
 fn committed() -> Event {

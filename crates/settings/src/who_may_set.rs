@@ -79,6 +79,8 @@ const TABLE: &[(&str, Repository)] = &[
     ("worktree.warm_limit.mib", Narrows("100000", "10")),
     ("worktree.warm_limit.files", Narrows("1000000", "10")),
     ("worktree.setup_network", Chooses),
+    ("worktree.warm_limit.mib", Narrows("100000", "10")),
+    ("worktree.warm_limit.files", Narrows("9000000", "10")),
     ("worktree.folder", Nothing),
     ("sandbox.read", Nothing),
     ("sandbox.env", Nothing),

@@ -10,7 +10,7 @@ use orchestrate_git::GitError;
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
-use crate::worktree::compare::{base_of, changes_between};
+use crate::worktree::compare::{base_of, changed_file, changes_between};
 use crate::worktree::run_branches::WorkSpan;
 
 /// All changes of a run's result.

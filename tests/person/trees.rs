@@ -227,7 +227,10 @@ fn work_of_an_ended_parent() -> Outcome {
     let script = Script::default()
         .rule(writes(Rule::task("T1").returned(ReturnCause::Retried), "ok.txt", "1\n"))
         .rule(writes(Rule::task("fail").last_contains("again"), "late.txt", "1\n"))
-        .rule(spawn(spawn(Rule::task("T1").turn(1), "Write two"), "Fail it"))
+        .rule(
+            spawn(Rule::task("T1").turn(1), "Write two")
+                .call("spawn_child_agent", &json!({"task": "Fail it", "role": "implementer"})),
+        )
         .rule(wait(Rule::task("T1").turn(2), &["write_two", "fail"]))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(Rule::any().text("Done."));

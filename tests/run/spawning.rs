@@ -2,7 +2,7 @@
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskRecord;
-use orchestrate_core::TaskState::{Cancelled, Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::{Cancelled, Failed as FailedTask, Merged, NothingToDo};
 use orchestrate_core::event::Event;
 use serde_json::{Value, json};
 
@@ -166,13 +166,19 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
 
 fn a_failed_child_is_a_result() -> Outcome {
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Fail it"})))
-        .rule(wait(Rule::task("T1").turn(2), &["fail"]))
+        .rule(spawn(
+            spawn(Rule::task("T1").turn(1), &json!({"task": "Fail it", "role": "implementer"})),
+            &json!({"task": "Say it"}),
+        ))
+        .rule(wait(Rule::task("T1").turn(2), &["fail", "say"]))
         .rule(writes(Rule::task("T1").turn(3), "one.txt"))
         .rule(done("T1"))
-        .rule(Rule::task("fail").text("I changed nothing."));
+        .rule(Rule::task("fail").text("I changed nothing."))
+        .rule(Rule::task("say").text("It is the third one."));
     let played = world()?.play(LEADS, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("fail", FailedTask)])?;
+    // Without a role, nobody has said that a child must change files: its answer is its result.
+    played.require(0, &[("T1", Merged), ("fail", FailedTask), ("say", NothingToDo)])?;
+    played.require_told("T1", &["say (Say it): ", "It is the third one."])?;
     let error = "error: the agent ended without changing a file; its report: I changed nothing.";
     played.require_told("T1", &["all of them are done", "fail (Fail it): failed, idle-done", error])
 }

@@ -102,7 +102,7 @@ impl Archive {
         }
         self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         for folder in self.layout.all_of(run) {
-            match std::fs::remove_dir_all(&folder) {
+            match orchestrate_files::remove_folder(&folder) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(CoordinatorError::Io { path: folder, source: error });
                 }

@@ -1,6 +1,6 @@
 //! Tests what a run needs of this machine, each with the exact fix for a problem.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
@@ -301,8 +301,10 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
 /// Reports which package managers and build tools a project uses, and what of them a run would miss.
 fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Check> {
     let Ok(project) = Project::open(directory, state_dir) else { return Vec::new() };
-    // What git ignores matters only for what comes along; a repository that cannot be read is reported already.
-    let ignored = project.ignored().unwrap_or_else(|_| BTreeSet::new());
+    let ignored = match project.ignored() {
+        Ok(ignored) => ignored,
+        Err(error) => return vec![check("project", CheckStatus::Warning, format!("failed to {error}"))],
+    };
     let suggestion = Suggestion::read(project.workdir(), &ignored, &may_find);
     let names: Vec<String> = suggestion.found.iter().map(|one| format!("{} ({})", one.name, one.by)).collect();
     if names.is_empty() {

@@ -89,8 +89,8 @@ fn give(listener: &Arc<OwnedFd>, id: u64, answer: Result<Answer, Errno>) {
     };
 }
 
-/// Carries out a call that may take long on a thread of its own, which ends with this process at the latest.
-#[expect(clippy::disallowed_methods, reason = "the supervisor must not wait for a server of the job's own")]
+/// Carries out a call that may take long on a thread of its own, which ends with this process at the latest: the
+/// supervisor must not wait for a server of the job's.
 fn give_later(
     listener: Arc<OwnedFd>,
     id: u64,

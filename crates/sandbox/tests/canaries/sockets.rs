@@ -117,14 +117,13 @@ fn tcp_swapped(target: &str) -> io::Result<()> {
     own.set_nonblocking(true)?;
     let target: SocketAddr = target.parse().map_err(io::Error::other)?;
     let ports = [own.local_addr()?.port(), target.port()];
-    let address = libc::sockaddr_in {
+    let mut address = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: ports[0].to_be(),
         sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
         sin_zero: [0; 8],
     };
-    let (port, done) =
-        (unsafe { AtomicU16::from_ptr((&raw const address.sin_port).cast_mut()) }, AtomicBool::new(false));
+    let (port, done) = (unsafe { AtomicU16::from_ptr(&raw mut address.sin_port) }, AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {

@@ -27,7 +27,7 @@ pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
 use self::later::Later;
 pub(crate) use self::message::MessageArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
-pub(crate) use self::removal::{CleanArgs, DiscardArgs};
+pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
 
@@ -475,20 +475,6 @@ pub(crate) struct LandArgs {
     pub(crate) no_write_back: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RecoverArgs {
-    #[command(flatten)]
-    pub(crate) which: WhichRun,
-    /// Restore this saved state as a branch
-    #[arg(long, value_name = "NAME")]
-    pub(crate) restore: Option<String>,
-    /// The name of the branch [default: orchestrate/recovered/RUN/NAME]
-    #[arg(long, requires = "restore")]
-    pub(crate) branch: Option<String>,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! The arguments of the commands that remove what is left of runs: `clean` and `discard`.
+//! The arguments of the commands about what is left of runs: `clean`, `discard` and `recover`.
 
 use clap::Args;
 
@@ -33,6 +33,21 @@ pub(crate) struct DiscardArgs {
     /// Do not ask
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+/// `recover`.
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// Restore this saved state as a branch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) restore: Option<String>,
+    /// The name of the branch [default: orchestrate/recovered/RUN/NAME]
+    #[arg(long, requires = "restore")]
+    pub(crate) branch: Option<String>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

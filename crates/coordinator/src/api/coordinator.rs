@@ -1,7 +1,6 @@
 //! The entry point of the library: open a repository, run plans, spawn children, merge their work.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +8,23 @@ use std::time::Duration;
 use orchestrate_core::event::Event;
 use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::schedule::Schedule;
-use orchestrate_core::settings::{MergeMode, ToolFile};
-use orchestrate_core::task::waiting;
+use orchestrate_core::settings::ToolFile;
 use orchestrate_core::tool_extensions::PluginTools;
 use orchestrate_core::{
     CommitRules, ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord,
 };
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
-use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
+use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
 use orchestrate_sandbox::{
     Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, interpreters_of_project, memory_bytes,
 };
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool, ToolRegistry};
+use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
 
 use crate::afterwards::moved;
+use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
 use crate::api::project::commit_may_have;
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::recovery;
@@ -600,22 +599,6 @@ async fn prepare(context: &Arc<RunContext>, reopened: &[TaskId]) -> Result<(), C
     recovery::settle(context).await
 }
 
-/// Makes the paths of scripts absolute, since a run may be taken over from another folder.
-fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
-    let anchor = |name: Option<String>| name.map(|name| models::anchored(&name)).transpose();
-    let anchor_all = |names: &[String]| names.iter().map(|name| models::anchored(name)).collect::<Result<_, _>>();
-    let run = RunSettings {
-        model: anchor(run.model)?,
-        plan_model: anchor(run.plan_model)?,
-        default_model: anchor(run.default_model)?,
-        fallback_models: anchor_all(&run.fallback_models)?,
-        default_fallback_models: anchor_all(&run.default_fallback_models)?,
-        ..run
-    };
-    let tasks = tasks.into_iter().map(|task| Ok(Task { model: anchor(task.model)?, ..task }));
-    Ok((run, tasks.collect::<Result<_, CoordinatorError>>()?))
-}
-
 /// Checks that the models of continuing agents, and of reopened tasks, can still be used, before anything is
 /// recorded: a missing key would stop these tasks. Tasks that only wait for the user or a merge need no model, and
 /// those that wait for a key do not keep the others from continuing.
@@ -686,33 +669,6 @@ pub(crate) fn additions_of(additions: &Additions, workdir: Option<&Path>) -> orc
     }
 }
 
-/// Refuses an alternative that could never answer, since it would be ignored.
-fn require_alternatives(run: &RunSettings, tools: &ToolRegistry) -> Result<(), CoordinatorError> {
-    for (tool, other) in &run.tool_settings.alternatives {
-        if let Some(reason) = tools.alternative_fault(tool, other) {
-            return Err(CoordinatorError::Alternative { pair: format!("{tool}={other}"), reason });
-        }
-    }
-    Ok(())
-}
-
-/// Without merging, the dependencies of an open task never become part of the result.
-fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), CoordinatorError> {
-    if run.merge != MergeMode::None {
-        return Ok(());
-    }
-    match waiting(tasks).first() {
-        None => Ok(()),
-        Some((task, on)) => Err(CoordinatorError::NeverMerged { task: task.id.clone(), on: (*on).clone() }),
-    }
-}
-
-/// Creates a run id: the time in seconds in base 36, so that ids sort by time, and three random digits.
-fn new_run_id() -> RunId {
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish() % 36_u64.pow(3);
-    RunId::new(format!("r-{}{:0>3}", base36(unix_ms() / 1_000), base36(random)))
-}
-
 /// Returns the path of a file in a repository, from its path as typed, which is relative to the folder of this process
 /// or of the repository; `None` if it is elsewhere, or is not UTF-8.
 fn path_within(typed: &str, workdir: &Path) -> Option<String> {
@@ -720,16 +676,4 @@ fn path_within(typed: &str, workdir: &Path) -> Option<String> {
     let places = [PathBuf::from(typed), workdir.join(typed)];
     let real = places.iter().find_map(|place| place.canonicalize().ok())?;
     real.strip_prefix(&workdir).ok()?.to_str().map(str::to_owned)
-}
-
-fn base36(mut number: u64) -> String {
-    let mut digits = Vec::new();
-    loop {
-        let digit = u32::try_from(number % 36).unwrap_or_default();
-        digits.extend(char::from_digit(digit, 36));
-        number /= 36;
-        if number == 0 {
-            return digits.iter().rev().collect();
-        }
-    }
 }

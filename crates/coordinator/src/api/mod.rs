@@ -4,6 +4,7 @@ pub(crate) mod children;
 pub(crate) mod coordinator;
 pub(crate) mod diagnosis;
 pub(crate) mod from_environment;
+mod new_run;
 pub(crate) mod permissions;
 pub(crate) mod preflight;
 pub(crate) mod programs;

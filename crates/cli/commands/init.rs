@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use orchestrate_coordinator::may_find;
+use orchestrate_core::setup_hosts::PUBLIC_REGISTRIES;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::Consents;
 use orchestrate_settings::{Class, KEYS, Key, Layer, PROJECT_FILES, Suggestion, named, project_root};
@@ -119,6 +120,8 @@ fn render(found: &Suggestion) -> String {
     }
     if let Some(setup) = &found.setup {
         add("worktree.setup", &format!("{setup}   (with the network, on the commit that a run starts from)"));
+        let registries = PUBLIC_REGISTRIES.join(", ");
+        add("", &format!("it runs files of the project, and reaches {registries} and what your own settings name"));
     }
     if !found.include.is_empty() {
         add(INCLUDE_FILE, &found.include.join(", "));

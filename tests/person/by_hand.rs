@@ -10,6 +10,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("by_hand::a_persons_commit_and_files_become_the_work", a_persons_commit_and_files_become_the_work),
         case("by_hand::a_part_is_merged_and_the_rest_goes_back", a_part_is_merged_and_the_rest_goes_back),
+        case("by_hand::a_file_that_looks_like_a_secret_is_taken_by_name", a_secret_is_taken_by_name),
     ]
 }
 
@@ -48,6 +49,17 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     }
     let own = world.repository.git(&["log", "-1", "--format=%b", "--grep", "Mend two", &result])?;
     if own.contains("Assisted-by") || !own.contains("Orchestrate-Task: T1") { fail(own) } else { Ok(()) }
+}
+
+/// All of the work is approved with it, and nothing returns.
+fn a_secret_is_taken_by_name() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 Make one (run: echo 1 > one; echo PASSWORD=hunter2 > .env)\n")?;
+    world.types(&["run", "plan.md"], 3)?;
+    let ended = world.types(&["approve", "T1", "--only", ".env", "--json"], 0)?.json()?;
+    let result = at(&ended, "/integration_commit")?.as_str().unwrap_or_default().to_owned();
+    let files = [world.repository.show(&result, "one")?, world.repository.show(&result, ".env")?];
+    if files == ["1", "PASSWORD=hunter2"] { Ok(()) } else { fail(format!("{files:?}")) }
 }
 
 fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {

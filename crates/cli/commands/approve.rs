@@ -110,7 +110,7 @@ fn part(
     let (tip, tree) =
         of_work.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
     // What would be refused commits nothing; the process that works on the run says why.
-    let nothing = Part { taken: Vec::new(), left: Vec::new(), message: None };
+    let nothing = Part { taken: Vec::new(), left: Vec::new(), admitted: Vec::new(), message: None };
     let whole = Adoption { task: task.clone(), commit: tip.clone(), tree: tree.clone(), tip, part: Some(nothing) };
     let whole = Request::Adopt(whole);
     if state.decide(&whole).is_err() {

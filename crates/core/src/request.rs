@@ -125,6 +125,9 @@ pub struct Part {
     pub taken: Vec<String>,
     /// The files of the work that are not, and return to the agent; none if everything is taken.
     pub left: Vec<String>,
+    /// Files that look like secrets, and that are taken all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub admitted: Vec<String>,
     /// The message to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

@@ -157,7 +157,7 @@ impl Walk {
             }
             Ok(Decision::Adopt(Adoption { task, commit, tree, .. })) => {
                 let (approved, rest) = (self.state.seq.is_multiple_of(2), None);
-                self.tell(Event::WorkAdopted(AdoptedWork { task, commit, tree, approved, rest }));
+                self.tell(Event::WorkAdopted(AdoptedWork { task, commit, tree, approved, admitted: Vec::new(), rest }));
             }
             Ok(Decision::Stop) | Err(_) => {}
         }

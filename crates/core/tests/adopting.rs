@@ -69,7 +69,15 @@ fn spawned() -> Event {
 
 fn snapshot(commit: &str, tree: &str) -> Event {
     let (commit, tree) = (Oid::from(commit), Oid::from(tree));
-    Event::SnapshotTaken { task: task(), number: 1, commit, tree, on_branch: true, left_out: Vec::new(), aside: Default::default() }
+    Event::SnapshotTaken {
+        task: task(),
+        number: 1,
+        commit,
+        tree,
+        on_branch: true,
+        left_out: Vec::new(),
+        aside: LeftAside::default(),
+    }
 }
 
 fn committed() -> Event {
@@ -97,7 +105,14 @@ fn adoption(tip: &str) -> Adoption {
 
 fn adopted(approved: bool, rest: Option<&str>) -> Event {
     let rest = rest.map(BlobId::from);
-    Event::WorkAdopted(AdoptedWork { task: task(), commit: "c2".into(), tree: "t2".into(), approved, rest })
+    Event::WorkAdopted(AdoptedWork {
+        task: task(),
+        commit: "c2".into(),
+        tree: "t2".into(),
+        approved,
+        admitted: Vec::new(),
+        rest,
+    })
 }
 
 fn failed() -> Event {
@@ -169,7 +184,7 @@ fn adopted_work_whose_check_fails_goes_to_the_agent() {
 fn an_approved_part_is_merged_after_its_check_and_the_rest_goes_back() {
     let mut story = Story::new();
     story.tell(in_review());
-    let part = Part { taken: vec!["a".to_owned()], left: vec!["b".to_owned()], message: None };
+    let part = Part { taken: vec!["a".to_owned()], left: vec!["b".to_owned()], admitted: Vec::new(), message: None };
     let request = Request::Adopt(Adoption { part: Some(part), ..adoption("c1") });
     let answer = story.0.decide(&request).unwrap().answer;
     assert_eq!(answer, "T1 is approved in part (a); the rest returns to its agent once that is merged: b");
@@ -196,7 +211,7 @@ fn an_approved_part_is_merged_after_its_check_and_the_rest_goes_back() {
 fn a_part_is_taken_of_work_in_review_alone() {
     let mut story = Story::new();
     story.tell([begun(), vec![failed()]].concat());
-    let part = Some(Part { taken: vec!["a".to_owned()], left: Vec::new(), message: None });
+    let part = Some(Part { taken: vec!["a".to_owned()], left: Vec::new(), admitted: Vec::new(), message: None });
     let refused = story.0.decide(&Request::Adopt(Adoption { part, ..adoption("base") }));
     assert_eq!(refused, Err(RequestRefused::NotInReview { task: task(), state: TaskState::Failed }));
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use orchestrate_core::git_path::text;
 use orchestrate_core::request::{Adoption, Part};
 use orchestrate_core::review::OwnChanges;
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{CommitSpec, GitError, Loss, SnapshotRules, Worktree, WorktreeSpec};
+use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_git::{CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec};
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
@@ -43,7 +43,7 @@ impl Archive {
         let Some(branch) = self.own_branch(state, record)? else { return Ok(None) };
         let commits = self.repo.store().first_parents(&branch.tip, &branch.found)?.len();
         let files = match self.worktree_of(state, record) {
-            Ok(Some(worktree)) => self.own_files(record, &branch, &worktree)?,
+            Ok(Some(worktree)) => self.own_files(state, record, &branch, &worktree)?,
             // A review shows the work all the same; taking the files says what is wrong.
             Ok(None) | Err(CoordinatorError::Git(GitError::Tampered { .. })) => Vec::new(),
             Err(error) => return Err(error),
@@ -65,9 +65,9 @@ impl Archive {
         let mut commit = branch.found.clone();
         if let Some(worktree) = self.worktree_of(&state, record)? {
             self.repo.worktrees().require_finished(&worktree)?;
-            self.require_resolved(record, &worktree)?;
+            self.require_resolved(&state, record, &worktree)?;
             let rules = SnapshotRules { unrecorded: Loss::Most, ..SnapshotRules::default() };
-            let tree = self.repo.store().snapshot(&worktree, &rules)?.tree;
+            let tree = self.committing(&state).store().snapshot(&worktree, &rules)?.tree;
             let merged = record.onto().filter(|_| record.repair().is_some());
             if tree != self.repo.tree_of(&commit)? || merged.is_some() {
                 let parents = std::iter::once(commit.clone()).chain(merged.cloned()).collect();
@@ -83,7 +83,8 @@ impl Archive {
     }
 
     /// Makes a commit of a part of a task's work, which its worktree contains then, and returns the request that
-    /// approves it; `None` if the named files and folders are all that the work changes.
+    /// approves it; `None` if the named files and folders are all that the work changes. Files that look like secrets
+    /// are taken if they are named; if nothing else is, all of the work is taken with them.
     ///
     /// # Errors
     ///
@@ -103,30 +104,42 @@ impl Archive {
         }
         let base = base_of(&self.repo, &WorkSpan::of(&state, record), &branch.tip)?;
         let changed = self.repo.store().changed_paths(&base, &branch.tip)?;
-        let (taken, left) = divided(changed, named).map_err(|unknown| CoordinatorError::NotChanged {
-            run: run.clone(),
-            task: task.clone(),
-            unknown,
-        })?;
-        if left.is_empty() {
+        let is_withheld = |name: &&String| record.aside().withheld.iter().any(|file| file.path == **name);
+        let admitted: Vec<String> = named.iter().filter(is_withheld).cloned().collect();
+        let named: Vec<String> = named.iter().filter(|name| !is_withheld(name)).cloned().collect();
+        let not_changed = |unknown| CoordinatorError::NotChanged { run: run.clone(), task: task.clone(), unknown };
+        let (taken, left) = match named.is_empty() {
+            true => (changed, Vec::new()),
+            false => divided(changed, &named).map_err(not_changed)?,
+        };
+        if left.is_empty() && admitted.is_empty() {
             return Ok(None);
         }
-        let tree = self.repo.store().overlay(&base, &branch.tip, &taken)?;
-        let subject = format!("Take a part of {}", record.task.label());
+        let repo = self.committing(&state);
         let worktree = self.worktree_of(&state, record)?;
+        let mut tree = repo.store().overlay(&base, &branch.tip, &taken)?;
         if let Some(worktree) = &worktree {
             // Its index has to list its files, which are stored.
-            let rules = SnapshotRules { unrecorded: Loss::Everything, ..SnapshotRules::default() };
-            self.repo.store().snapshot(worktree, &rules)?;
-            self.repo.worktrees().require_nothing_lost(worktree, &tree)?;
+            let taken = TakenFiles { admitted: admitted.iter().map(PathBuf::from).collect(), ..TakenFiles::default() };
+            let rules = SnapshotRules { unrecorded: Loss::Everything, taken, ..SnapshotRules::default() };
+            let whole = repo.store().snapshot(worktree, &rules)?.tree;
+            let paths: Vec<PathBuf> = admitted.iter().map(PathBuf::from).collect();
+            tree = repo.store().overlay(&tree, &whole, &paths)?;
+            repo.worktrees().require_nothing_lost(worktree, &tree)?;
         }
+        let subject = format!("Take a part of {}", record.task.label());
         let commit = self.commit_on(&state, record, &branch, (tree.clone(), vec![branch.found.clone()], subject))?;
         if let Some(worktree) = &worktree {
-            self.repo.worktrees().exchange(worktree, &tree)?;
+            repo.worktrees().exchange(worktree, &tree)?;
         }
         let [taken, left] = [taken, left].map(|paths| paths.iter().map(|path| text(path)).collect());
-        let part = Some(Part { taken, left, message: message.map(str::to_owned) });
+        let part = Some(Part { taken, left, admitted, message: message.map(str::to_owned) });
         Ok(Some(Adoption { task: task.clone(), tip: branch.tip, commit, tree, part }))
+    }
+
+    /// Returns the repository with the rules of a run about what enters commits.
+    fn committing(&self, state: &RunState) -> Repo {
+        self.repo.clone().committing_by(CommitRules::new(&state.settings.commit))
     }
 
     /// Returns the folder of a task's worktree, which is made again from the branch if it is gone.
@@ -171,6 +184,7 @@ impl Archive {
     /// what the agent left.
     fn own_files(
         &self,
+        state: &RunState,
         record: &TaskRecord,
         branch: &OwnBranch,
         worktree: &Worktree,
@@ -179,7 +193,7 @@ impl Archive {
             Some(snapshot) if branch.found == branch.tip => snapshot.tree.clone(),
             _ => self.repo.tree_of(&branch.found)?,
         };
-        match self.repo.store().current_tree(worktree) {
+        match self.committing(state).store().current_tree(worktree) {
             Ok(current) if current == stored => Ok(Vec::new()),
             Ok(current) => {
                 let changed = self.repo.store().changed_paths(&stored, &current)?;
@@ -187,7 +201,9 @@ impl Archive {
             }
             // It is the person's all the same; taking it says what is wrong.
             Err(
-                GitError::Unstorable { path, .. } | GitError::FilterAsked { path, .. } | GitError::TooLarge { path, .. },
+                GitError::Unstorable { path, .. }
+                | GitError::FilterAsked { path, .. }
+                | GitError::TooLarge { path, .. },
             ) => Ok(vec![text(&path)]),
             Err(GitError::UnfinishedMerge { files, .. }) => Ok(files),
             Err(error) => Err(error.into()),
@@ -195,14 +211,19 @@ impl Archive {
     }
 
     /// Requires that no conflict of a merge that was written into the worktree is left.
-    fn require_resolved(&self, record: &TaskRecord, worktree: &Worktree) -> Result<(), CoordinatorError> {
+    fn require_resolved(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+        worktree: &Worktree,
+    ) -> Result<(), CoordinatorError> {
         let Some(repair) = record.repair() else { return Ok(()) };
         let merging = self.repo.merging();
         let orchestrate_git::Merge::Conflict { files, .. } = merging.merge(&repair.onto, &repair.tip)? else {
             return Ok(());
         };
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        let current = self.repo.store().current_tree(worktree)?;
+        let current = self.committing(state).store().current_tree(worktree)?;
         let marked = merging.remaining_markers(&current, &paths, [&repair.onto, &repair.tip])?;
         let marked = marked.iter().map(|(path, line)| format!("{}:{line}", text(path)));
         let untouched = merging.untouched(worktree, &files)?.into_iter().map(|file| text(&file.path));

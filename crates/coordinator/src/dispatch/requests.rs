@@ -88,15 +88,16 @@ fn decide(state: &RunState, request: &Request, prompts: &Prompts) -> Result<(Bat
 fn adopted(adoption: Adoption, state: &RunState, prompts: &Prompts) -> Batch {
     let Adoption { task, commit, tree, part, .. } = adoption;
     let approved = part.is_some();
+    let admitted = part.as_ref().map(|part| part.admitted.clone()).unwrap_or_default();
     let rest = part.filter(|part| !part.left.is_empty());
-    let rest = rest.map(|Part { taken, left, message }| {
+    let rest = rest.map(|Part { taken, left, message, .. }| {
         let (taken, left, message) = (taken.join("\n"), left.join("\n"), message.unwrap_or_default());
         let given = [("taken", taken.as_str()), ("left", left.as_str()), ("message", message.as_str())];
         let before = state.task(&task).and_then(TaskRecord::commit).map_or("HEAD", Oid::as_str);
         Blob::new(prompts.render_around("rest", &[("commit", before)], &given).into_bytes())
     });
     let rest_id = rest.as_ref().map(|blob| blob.id().clone());
-    let adopted = Event::WorkAdopted(AdoptedWork { task, commit, tree, approved, rest: rest_id });
+    let adopted = Event::WorkAdopted(AdoptedWork { task, commit, tree, approved, admitted, rest: rest_id });
     let batch = Batch::from(adopted);
     match rest {
         Some(blob) => batch.with_blob(blob),

@@ -17,6 +17,9 @@ pub struct AdoptedWork {
     /// Whether the person has approved this very tree.
     #[serde(default)]
     pub approved: bool,
+    /// Files that look like secrets, and that the person has taken all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub admitted: Vec<String>,
     /// The message to the agent, to which the rest of its work returns once this is merged; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<BlobId>,

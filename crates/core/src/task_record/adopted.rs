@@ -18,9 +18,10 @@ impl Started {
         if self.stage.end().is_some_and(End::is_given_up) {
             return Err(self.refusal());
         }
-        let AdoptedWork { commit, tree, approved, rest, .. } = adopted;
-        // What looks like a secret stays withheld.
-        let aside = self.branch.aside.clone();
+        let AdoptedWork { commit, tree, approved, rest, admitted, .. } = adopted;
+        // What looks like a secret stays withheld, unless the person has taken it.
+        let mut aside = self.branch.aside.clone();
+        aside.withheld.retain(|file| !admitted.contains(&file.path));
         self.branch.advance(commit, (&[], &aside));
         if let Some(snapshot) = &mut self.branch.snapshot {
             snapshot.tree.clone_from(tree);

@@ -92,7 +92,9 @@ impl Worktrees<'_> {
         let index_path = worktree.admin_dir().join("index");
         let failed = || GitError::library(format!("update {}", index_path.display()));
         let mut index = Index::open(&index_path).map_err(failed())?;
-        let known: Vec<IndexEntry> = index.iter().filter(|entry| recorded.times.contains_key(&entry.path)).collect();
+        // An entry without metadata is of a file that has to be read: its metadata alone would not tell its content.
+        let is_known = |entry: &IndexEntry| entry.mtime.seconds() != 0 && recorded.times.contains_key(&entry.path);
+        let known: Vec<IndexEntry> = index.iter().filter(is_known).collect();
         for entry in known {
             let place = || worktree.path().join(path_of(&entry.path));
             let found = openat::look(worktree.root(), &entry.path).map_err(GitError::errno("look at", place()))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use orchestrate_git::{GitError, LeftEmpty, SnapshotRules, Warning, Worktree, WorktreeSpec};
-use orchestrate_sandbox::{Content, View};
+use orchestrate_sandbox::{Confinement, Content, Mount, Mounted, View};
 
 use crate::support::{Fixture, git_in, write_files};
 
@@ -136,6 +136,12 @@ fn commands_find_submodules_read_only() {
         masks.filter_map(|mask| below(mask.path)).collect::<Vec<_>>()
     };
     assert_eq!(read_only(&worktree), [".git", "libs/inner"].map(PathBuf::from));
+    // The same where the worktree is mounted at the path of the checkout.
+    let mounted = fixture.repo().confined_in(Confinement::Full).worktrees().open(worktree.path()).unwrap();
+    let View::Host(view) = mounted.seen().view;
+    let content = Mounted::ReadOnly(worktree.path().join("libs/inner"));
+    let expected = Mount { at: fixture.project().join("libs/inner"), content };
+    assert!(view.mounts.contains(&expected), "{:?}", view.mounts);
     // There is nothing to cover once it is gone.
     std::fs::remove_dir_all(worktree.path().join("libs")).unwrap();
     assert_eq!(read_only(&worktree), [PathBuf::from(".git")]);

@@ -7,7 +7,6 @@
 
 mod agenda;
 mod base;
-mod cautions;
 mod checks;
 mod clock;
 mod dropping;
@@ -30,7 +29,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::cautions::{Caution, CautionAbout};
 pub use self::holds::Hold;
 pub use crate::admission::{MessageRefused, SpawnRefused, StopRefused};
 use crate::agenda::{Agenda, List};

@@ -144,7 +144,9 @@ const ADD_DESCRIPTOR: libc::c_ulong = 0x4018_2103;
 pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut() };
-    let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    // Once its call is being carried out, no signal makes a caller fail with an error that it does not expect.
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: both crates' `sock_filter` is the kernel's C structure; the kernel copies the program and changes
     // nothing.
     let fd = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };

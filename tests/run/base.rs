@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{ChildSpec, CoordinatorError, Settings, ShutdownLevel};
+use orchestrate_coordinator::{ChildSpec, ConfinementChoice, CoordinatorError, Settings, ShutdownLevel};
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Ready};
 use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, says, until, write};
@@ -24,6 +25,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("base::a_red_base_is_not_verified_on_request", on_request),
         case("base::a_red_base_is_an_error_for_programs", for_programs),
         case("base::children_do_not_wait_for_a_red_base", children),
+        case("base::a_refused_socket_names_the_tier_full", || refused_socket(Confinement::Full))
+            .in_tier(Confinement::Full),
+        case("base::a_refused_socket_names_the_tier_fallback", || refused_socket(Confinement::Fallback))
+            .in_tier(Confinement::Fallback),
         case("base::a_red_setup_is_a_red_base", red_setup),
         case("base::a_green_base_is_verified_once", verified_once),
         case("base::a_landed_result_is_a_green_base", landed),
@@ -118,6 +123,24 @@ fn for_programs() -> Outcome {
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let shown = [&status["status"], &status["exit_code"], &status["tasks"][0]["state"]];
     if shown == [&json!("failed"), &json!(2), &json!("ready")] { Ok(()) } else { fail(status) }
+}
+
+/// Only where the tier can be the cause, and another one the way out.
+fn refused_socket(tier: Confinement) -> Outcome {
+    let world = World::lived_in()?;
+    let said = "echo 'Error: listen EPERM: operation not permitted 0.0.0.0:53'; exit 1";
+    let coordinator = world.coordinator(&script(), |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+        verified(settings, said);
+    })?;
+    runtime()?.block_on(async {
+        coordinator.spawn(ChildSpec::new("Make it")).await?;
+        let Err(CoordinatorError::RedBase(failure)) = coordinator.finish().await else {
+            return fail("the base is green");
+        };
+        let names_tier = failure.fix.is_some_and(|fix| fix.contains("the doctor's line `sandbox fallback`"));
+        if names_tier == (tier == Confinement::Fallback) { Ok(()) } else { fail(format!("{failure:?}")) }
+    })
 }
 
 /// Waiting for a child ends, and ending the children's run says why.

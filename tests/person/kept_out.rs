@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("kept_out::no_model_sees_a_secret_that_waits", no_model_sees_a_secret).needs(Need::BUBBLEWRAP),
         case("kept_out::boxes_that_an_agent_ticks_enter_no_commit", boxes_enter_no_commit),
         case("kept_out::an_agent_that_only_ticks_boxes_has_done_nothing", only_boxes_are_nothing),
+        case("kept_out::a_task_that_leaves_only_a_log_is_told_so", only_a_log_is_nothing),
         case("kept_out::a_deleted_test_waits_and_the_rest_merges", a_deleted_test_waits),
         case("kept_out::the_modes_of_review_are_settings_of_the_plan_the_task_and_the_user", modes_of_review),
         case("kept_out::only_a_typed_landing_lands_a_high_risk", only_a_typed_landing_lands_a_high_risk),
@@ -128,6 +129,7 @@ fn no_model_sees_a_secret() -> Outcome {
         .rule(again(5, "grep", json!({"pattern": "TOKEN"})))
         .rule(again(6, "run_shell_command", json!({"command": "cat .env; echo seen"})))
         .rule(again(7, "git_diff", json!({})))
+        .rule(again(8, "write_file", json!({"path": "one.txt", "content": "2\n"})))
         .rule(done("T1"));
     let model = world.script(&script)?;
     world.types(&["run", "plan.md", "--model", &model], 3)?;
@@ -164,6 +166,14 @@ fn only_boxes_are_nothing() -> Outcome {
     let ran = world.types(&["run", "plan.md", "--model", &model, "--json"], 1)?;
     says(&ran, &["its agent changed boxes of the plan"])?;
     if states(&ran.json()?)? == [json!("failed")] { Ok(()) } else { fail(ran.stdout) }
+}
+
+fn only_a_log_is_nothing() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one\n")?;
+    let leaves = json!({"command": "echo 1 > run.log"});
+    let script = Script::default().rule(Rule::task("T1").turn(1).call("run_shell_command", &leaves)).rule(done("T1"));
+    let model = world.script(&script)?;
+    says(&world.types(&["run", "plan.md", "--model", &model], 1)?, &["it wrote only caches and build outputs: run.log"])
 }
 
 const TESTED: &str = "def test_a():\n    assert 1\n    assert 2\n";

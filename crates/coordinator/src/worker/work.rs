@@ -4,6 +4,7 @@
 //! state, carries out the next step, records the outcome, and repeats; so it makes no difference whether the worker
 //! is the first one or takes over from a dead process.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -307,19 +308,26 @@ async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, Coor
     }
 }
 
-/// Lists the ignored files in a worktree without changes; empty if there are none.
+/// Lists the ignored files in a worktree without changes, and its caches and build outputs; empty if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
-    let files = workplace.files.uncommitted().await?;
+    let record = workplace.link.task().await?;
+    // What looks like a secret is named with its reason.
+    let is_ignored = |file: &PathBuf| record.aside().withheld.iter().all(|kept| Path::new(&kept.path) != file);
+    let mut ignored = workplace.files.uncommitted().await?;
+    ignored.retain(is_ignored);
+    let scratch = workplace.files.scratch().await?;
+    let lists = [("files that git ignores", ignored), ("caches and build outputs", scratch)];
+    let lists = lists.into_iter().filter(|(_, files)| !files.is_empty());
+    Ok(lists.map(|(what, files)| format!("it wrote only {what}: {}\n", listed(&files))).collect())
+}
+
+/// Names the first of some files, and counts the others.
+fn listed(files: &[PathBuf]) -> String {
     let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
-    let more = match files.len().saturating_sub(SHOWN_IGNORED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Ok(if shown.is_empty() {
-        String::new()
-    } else {
-        format!("it wrote only files that git ignores: {}{more}\n", shown.join(", "))
-    })
+    match files.len().saturating_sub(SHOWN_IGNORED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Ends a task whose work changes nothing; there is more to do only if a message has arrived meanwhile.

@@ -33,6 +33,12 @@ impl Workspace {
         self.host.git(move |repo| repo.worktrees().uncommitted(&worktree)).await
     }
 
+    /// Lists the caches and build outputs of the worktree.
+    pub(crate) async fn scratch(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
+        let worktree = Arc::clone(&self.worktree);
+        self.host.git(move |repo| repo.worktrees().scratch(&worktree)).await
+    }
+
     /// Reports whether the worktree's files differ from those of a commit.
     pub(super) async fn differs_from(&self, commit: &Oid) -> Result<bool, CoordinatorError> {
         let (worktree, commit) = (Arc::clone(&self.worktree), commit.clone());

@@ -19,6 +19,7 @@ use crate::error::GitError;
 use crate::store::ignore::{Rules, Standard};
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
+use crate::store::walk::ScratchPath;
 use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
@@ -62,6 +63,18 @@ impl Worktrees<'_> {
         uncommitted.extend(found.nested.iter().map(|folder| folder.join(".git/")));
         uncommitted.sort();
         Ok(uncommitted)
+    }
+
+    /// Lists the caches and build outputs of a worktree that stay out of commits, sorted. The name of a folder ends with
+    /// a slash.
+    ///
+    /// # Errors
+    /// If the worktree cannot be trusted or read.
+    pub fn scratch(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        worktree.verify_untampered()?;
+        let found = self.walk(worktree, &self.tracked(worktree)?)?;
+        let named = |left: ScratchPath| path_of(&if left.is_folder { join(&left.path, b"") } else { left.path });
+        Ok(found.scratch.into_iter().map(named).collect())
     }
 
     /// Reports whether git ignores a file of a worktree, so that it cannot become part of a commit.

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 65] = [
+    pub const TYPES: [&'static str; 66] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -46,6 +46,7 @@ impl Event {
         "work.compared",
         "snapshot.taken",
         "task.committed",
+        "work.adopted",
         "verify.started",
         "verify.finished",
         "check.flaky",

@@ -2,8 +2,9 @@
 //!
 //! A scripted model carries out three tasks, two of which first plant a bug that the project's own tests have to find:
 //! one in a task's worktree, one in the merged tree. A check that tests the checkout instead stays green, and so
-//! fails the case. Most public projects are set up by `init --yes` alone. The short form makes small projects of each shape ([`shapes`]). `ORCHESTRATE_FIELD=all` adds public
-//! ones ([`public`]), which need the network and the tools of their languages.
+//! fails the case. Most public projects are set up by `init --yes` alone. The short form makes small projects of each
+//! shape ([`shapes`]). `ORCHESTRATE_FIELD=all` adds public ones ([`public`]), which need the network and the tools of
+//! their languages.
 
 mod public;
 mod shapes;

@@ -20,8 +20,8 @@ pub struct LeftAside {
     /// New files that look like secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<WithheldFile>,
-    /// What the agent had changed of the boxes in the plan's file, which only landing changes: the ids of tasks, and the
-    /// lines of their parts.
+    /// What the agent had changed of the boxes in the plan's file, which only landing changes: the ids of tasks, and
+    /// the lines of their parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxes: Vec<String>,
 }

@@ -1,10 +1,10 @@
 //! The order of tasks as an acyclic graph: what may start, what never will, what could run together.
 //!
 //! A task starts when every task that it `depends` on is merged (or was done before the run) and every task that it
-//! comes `after` is settled; one that tests what it comes after never starts if any of that has failed. This is the only place that decides it, for checking a plan as for a run. The answers
-//! are functions of the graph and of the progress given by the caller; the schedule itself holds no state of a run. A
-//! plan's tasks are added one by one, so a task may name one that does not exist yet, and waits until it does.
-//! Cloning a schedule copies a pointer.
+//! comes `after` is settled; one that tests what it comes after never starts if any of that has failed. This is the
+//! only place that decides it, for checking a plan as for a run. The answers are functions of the graph and of the
+//! progress given by the caller; the schedule itself holds no state of a run. A plan's tasks are added one by one, so a
+//! task may name one that does not exist yet, and waits until it does. Cloning a schedule copies a pointer.
 
 pub(crate) mod outlook;
 
@@ -483,8 +483,8 @@ mod tests {
     use super::*;
     use crate::task::TaskStatus;
 
-    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority, `-` for a cancelled box, and `tests` for
-    /// a task that tests what it comes after.
+    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority, `-` for a cancelled box, and `tests`
+    /// for a task that tests what it comes after.
     fn tasks(lines: &str) -> Vec<Task> {
         let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
         lines

@@ -21,8 +21,8 @@ pub struct Job {
     pub program: OsString,
     /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// The working directory: an absolute path, as the process sees it, of a root of the view or of a mounted directory,
-    /// or below one.
+    /// The working directory: an absolute path, as the process sees it, of a root of the view or of a mounted
+    /// directory, or below one.
     pub cwd: PathBuf,
     /// The content of its standard input.
     pub stdin: Vec<u8>,

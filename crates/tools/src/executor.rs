@@ -379,7 +379,8 @@ impl Shared {
         (attempted, shown)
     }
 
-    /// Returns the tools that may answer if this one cannot, and why the one that the user names cannot answer this call.
+    /// Returns the tools that may answer if this one cannot, and why the one that the user names cannot answer this
+    /// call.
     fn alternatives(
         &self,
         tool: &dyn Tool,

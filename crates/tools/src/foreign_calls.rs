@@ -2,9 +2,9 @@
 //! tools, as far as they mean something here. Other names of one argument are a table of `arguments.rs`.
 //!
 //! A model knows the tools of the product that it was trained with, and calls ours like those. What is asked for and
-//! cannot be had, such as a command in the background, is refused with the reason; what only says how that product shows
-//! or schedules something is dropped. What several of our tools can do for such calls alone is described to no model,
-//! so it takes nothing from the space of prompts: [`more_parameters`].
+//! cannot be had, such as a command in the background, is refused with the reason; what only says how that product
+//! shows or schedules something is dropped. What several of our tools can do for such calls alone is described to no
+//! model, so it takes nothing from the space of prompts: [`more_parameters`].
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use crate::arguments::invalid;
 use crate::error::ToolError;
 
-/// The numbers from which on a time limit is in milliseconds: nobody waits a quarter of an hour for one command, nor less
-/// than a second.
+/// The numbers from which on a time limit is in milliseconds: nobody waits a quarter of an hour for one command, nor
+/// less than a second.
 const MILLISECONDS_FROM: u64 = 1_000;
 /// Programs that take a line for a shell after an option.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash"];

@@ -1,5 +1,5 @@
-//! What the structured result of each built-in tool has: its type, and its fields with their meaning, for the reference.
-//! A test compares them with what the tools give.
+//! What the structured result of each built-in tool has: its type, and its fields with their meaning, for the
+//! reference. A test compares them with what the tools give.
 
 /// The result of a tool.
 pub(crate) struct ResultType {

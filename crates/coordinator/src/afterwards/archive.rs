@@ -1,8 +1,8 @@
 //! The runs of a repository, for reviewing, landing, cleaning and recovering them.
 //!
 //! Everything here works without an agent or a model. Operations that record events take the run's lease first, so they
-//! never run beside a live coordinator; reading takes no lease. Those that change something are async, and their work is
-//! done on a blocking thread: it is carried out to its end even if the future is dropped. Reading blocks.
+//! never run beside a live coordinator; reading takes no lease. Those that change something are async, and their work
+//! is done on a blocking thread: it is carried out to its end even if the future is dropped. Reading blocks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

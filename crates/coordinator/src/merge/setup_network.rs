@@ -13,8 +13,8 @@ use orchestrate_sandbox::{Cancel, Finished, Job, Sandbox, SandboxError, registry
 use orchestrate_web::{Egress, Recording, WebClient};
 use tokio::sync::oneshot;
 
-/// Returns the hosts that a setup with the network may reach: the public registries, those of the user's own settings of
-/// package managers, which the setup gets, and those that are named.
+/// Returns the hosts that a setup with the network may reach: the public registries, those of the user's own settings
+/// of package managers, which the setup gets, and those that are named.
 pub fn setup_hosts(named: &[String]) -> SetupHosts {
     let of_user: Vec<String> = registry_settings()
         .iter()

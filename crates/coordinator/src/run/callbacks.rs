@@ -1,9 +1,9 @@
 //! Calls a program's functions with the starts and ends of tool calls.
 //!
 //! Both functions have one subscriber, a thread that reads the run's events from the journal, so they are called in the
-//! journal's order: no call of a tool ends before it has started. No call waits for the subscriber, so a function that is
-//! slow delays the following calls of both and misses nothing, and one that panics is called again for the next event.
-//! Events from before this process took the run over are not repeated.
+//! journal's order: no call of a tool ends before it has started. No call waits for the subscriber, so a function that
+//! is slow delays the following calls of both and misses nothing, and one that panics is called again for the next
+//! event. Events from before this process took the run over are not repeated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -54,8 +54,8 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Prepares the worktree with the project's setup and the base's outputs; returns the command's result if it ran, or
-    /// failed elsewhere.
+    /// Prepares the worktree with the project's setup and the base's outputs; returns the command's result if it ran,
+    /// or failed elsewhere.
     pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
         let (_, tree) = self.files.tip().await?;
         let seen = self.seen();

@@ -304,8 +304,8 @@ impl Workspace {
             .map(drop)
     }
 
-    /// Stores the worktree's content as a tree; runs no program. A file that a tool has written on purpose is taken also
-    /// where only caches and outputs are.
+    /// Stores the worktree's content as a tree; runs no program. A file that a tool has written on purpose is taken
+    /// also where only caches and outputs are.
     async fn snapshot_tree(&self, record: &TaskRecord, on_branch: bool) -> Result<Stored, CoordinatorError> {
         let unrecorded = if on_branch { permitted_loss(record) } else { Loss::Everything };
         let take = |rules: SnapshotRules| {
@@ -338,7 +338,8 @@ impl Workspace {
         Ok(Stored { tree: taken.tree, left_out, aside })
     }
 
-    /// Puts the boxes of the run's plan back as the branch's tip has them, and returns those that the agent had changed.
+    /// Puts the boxes of the run's plan back as the branch's tip has them, and returns those that the agent had
+    /// changed.
     async fn keep_boxes(&self, record: &TaskRecord) -> Result<Vec<String>, CoordinatorError> {
         let (Some(plan), Some(tip)) = (self.host.plan.clone(), record.tip().cloned()) else { return Ok(Vec::new()) };
         let worktree = Arc::clone(&self.worktree);

@@ -58,8 +58,8 @@ impl Workspace {
         Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(withheld), checked_out })
     }
 
-    /// Returns what makes the view of the worktree's processes. Where the sandbox can, it shows empty files in the place
-    /// of those that look like secrets.
+    /// Returns what makes the view of the worktree's processes. Where the sandbox can, it shows empty files in the
+    /// place of those that look like secrets.
     fn view(&self, withheld: &[WithheldFile]) -> ViewSource {
         let worktree = Arc::clone(&self.worktree);
         let hidden: Vec<PathBuf> = withheld.iter().map(|file| file.path.clone().into()).collect();

@@ -1,4 +1,5 @@
-//! Detects an agent that repeats itself, as it was done for agents of older journals, which are continued as they began.
+//! Detects an agent that repeats itself, as it was done for agents of older journals, which are continued as they
+//! began.
 //!
 //! Only whole turns with the same calls and the very same answers in a row count. What replaces it is in
 //! `agent_loop/repeats.rs`.

@@ -1,10 +1,10 @@
 //! Detects calls that an agent repeats.
 //!
 //! The same call with the same result counts, wherever it stands in its turn and whatever other calls come between,
-//! until something new has happened: a call that may change files has had a result that it has not had before, a message
-//! has come, a wait has ended, work was returned. An agent is told at the third time; after the fifth, the call is not
-//! run any more; an agent that makes nothing but such calls is ended. A result is the same whatever its durations and
-//! times of day, and whatever the handle under which its whole text is kept.
+//! until something new has happened: a call that may change files has had a result that it has not had before, a
+//! message has come, a wait has ended, work was returned. An agent is told at the third time; after the fifth, the call
+//! is not run any more; an agent that makes nothing but such calls is ended. A result is the same whatever its
+//! durations and times of day, and whatever the handle under which its whole text is kept.
 //!
 //! What is not the agent's doing is no repetition: a call that was stopped from outside is passed over. Asking about
 //! something that goes on by itself is none however often it is done, since the answer will change; the agent is

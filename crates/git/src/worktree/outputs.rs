@@ -1,8 +1,8 @@
 //! What the base's check has left in ignored files, such as `target` or `build`: new worktrees start with it.
 //!
 //! Each topmost file or folder counts for itself. One that cannot be brought exactly, that is too large to be copied,
-//! or for which a worktree has no place is left out: builds then make it again. Where copies share their blocks with the
-//! file, their size does not matter.
+//! or for which a worktree has no place is left out: builds then make it again. Where copies share their blocks with
+//! the file, their size does not matter.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;

@@ -11,8 +11,8 @@ use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {
-    /// Replaces the content of a regular file of a worktree by what `edit` makes of it; one that is not there, is larger
-    /// than `limit` bytes or of which `edit` returns `None` stays as it is. Returns whether it was replaced.
+    /// Replaces the content of a regular file of a worktree by what `edit` makes of it; one that is not there, is
+    /// larger than `limit` bytes or of which `edit` returns `None` stays as it is. Returns whether it was replaced.
     ///
     /// Call it while no process of the worktree's agent is alive.
     ///

@@ -1,9 +1,9 @@
 //! Parses a call that sets a file's mode, owner or times, and carries it out.
 //!
 //! Landlock does not restrict these changes, not even for read-only files, and compilers, archivers
-//! and git depend on them. Everything is read from the caller once, and the file is held by a descriptor from then on, so
-//! what is checked is what is changed. The file must be below a writable root or have no name any
-//! more, and must belong to the job's own user.
+//! and git depend on them. Everything is read from the caller once, and the file is held by a descriptor from then on,
+//! so what is checked is what is changed. The file must be below a writable root or have no name any more, and must
+//! belong to the job's own user.
 //!
 //! Deliberately absent: changes of the owner, and the bits that make a program run as its owner or
 //! group. No build needs them.

@@ -10,7 +10,8 @@
 //! libraries of threads do by their numbers. In the fallback tier, the numbers of all processes of the machine are in
 //! reach, and a filter cannot tell which of them are the job's, so there a job names no process but itself.
 //!
-//! The table is a list of what exists, not only of what is refused: a call that is missing here has not been thought of.
+//! The table is a list of what exists, not only of what is refused: a call that is missing here has not been thought
+//! of.
 
 use libc::c_long;
 

@@ -282,7 +282,8 @@ fn ruby_check(files: &ProjectFiles, installed: Installed) -> Option<String> {
     Some(format!("{with}bundle exec {tests}"))
 }
 
-/// Returns the program of the machine; its wrapper in the project only where there is none, since it would download one.
+/// Returns the program of the machine; its wrapper in the project only where there is none, since it would download
+/// one.
 fn wrapped(files: &ProjectFiles, program: &'static str, wrapper: &str) -> String {
     if files.finds(program) || !files.has(wrapper) { program.to_owned() } else { format!("./{wrapper}") }
 }

@@ -1,5 +1,5 @@
-//! `read_file` with `paths`: the first page of several files, named or by globs, as `read_many_files` of another product
-//! is called.
+//! `read_file` with `paths`: the first page of several files, named or by globs, as `read_many_files` of another
+//! product is called.
 
 use std::path::Path;
 

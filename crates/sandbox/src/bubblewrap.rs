@@ -92,7 +92,7 @@ impl Arguments {
         let composed = arguments.places(view);
         arguments.masks(view);
         if is_inside {
-            arguments.toolchains(toolchain, &programs.beside(view), network);
+            arguments.toolchains(toolchain, &beside_mounted(programs, view), network);
         }
         for directory in composed {
             arguments.words([OsStr::new("--remount-ro"), directory.as_os_str()]);
@@ -381,6 +381,14 @@ impl Little {
         }
         Some(little)
     }
+}
+
+/// Returns what of the user's programs can be shown without hiding a file of a mounted directory, or leaving one in it.
+fn beside_mounted(programs: &Programs, view: &Checked) -> Programs {
+    let has_room = |path: &PathBuf| !view.is_in_mounted(path) || path.is_dir() && view.has_room_for(path);
+    let read_only = programs.read_only.iter().filter(|path| has_room(path)).cloned().collect();
+    let links = programs.links.iter().filter(|link| !view.is_in_mounted(&link.path)).cloned().collect();
+    Programs { read_only, links, ..programs.clone() }
 }
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user

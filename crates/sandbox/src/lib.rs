@@ -14,6 +14,7 @@
 //! such files, or show caches read-only). The fallback tier also reveals the names, sizes and times
 //! of files outside (`stat`), and ignores masks below writable roots.
 
+mod around;
 mod bubblewrap;
 mod caches;
 mod cancel;

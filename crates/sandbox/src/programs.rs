@@ -13,8 +13,8 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::around::around;
 use crate::toolchains::{INSTALLATIONS, PRIVATE, SECRETS, TOOLCHAINS, Toolchain};
-use crate::view::{Checked, around};
 
 /// The maximum number of entries of a folder of programs; a larger one is a drive of another
 /// system, which takes seconds to read.
@@ -125,14 +125,6 @@ enum Entry {
 }
 
 impl Programs {
-    /// Returns what of them can be shown without hiding a file of a mounted directory, or leaving one in it.
-    pub(crate) fn beside(&self, view: &Checked) -> Self {
-        let has_room = |path: &PathBuf| !view.is_in_mounted(path) || path.is_dir() && view.has_room_for(path);
-        let read_only = self.read_only.iter().filter(|path| has_room(path)).cloned().collect();
-        let links = self.links.iter().filter(|link| !view.is_in_mounted(&link.path)).cloned().collect();
-        Self { read_only, links, ..self.clone() }
-    }
-
     /// Decides what a job sees.
     pub(crate) fn of(shell: &Shell<'_>) -> Self {
         let mut programs = Self::default();

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::around::around;
 use crate::error::SandboxError;
 use crate::host;
 use crate::job::{Content, HostView, Job, Mask, Mount, Mounted, View};
@@ -247,19 +248,6 @@ fn shows_already(mask: &Mask) -> bool {
         Content::File(bytes) => std::fs::read(&mask.path).is_ok_and(|there| there == *bytes),
         Content::EmptyDir => false,
     }
-}
-
-/// Lists what is left of a path without the hidden ones below it: the siblings along the way,
-/// instead of the path itself.
-pub(crate) fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
-    if hidden.contains(&path) {
-        return Vec::new();
-    }
-    if !hidden.iter().any(|mask| mask.starts_with(path)) {
-        return vec![path.to_owned()];
-    }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.path().exists()).flat_map(|entry| around(&entry.path(), hidden)).collect()
 }
 
 fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {

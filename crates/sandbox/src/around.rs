@@ -1,0 +1,16 @@
+//! What is left of a path where a part of it must not be seen.
+
+use std::path::{Path, PathBuf};
+
+/// Lists what is left of a path without the hidden ones below it: the siblings along the way,
+/// instead of the path itself.
+pub(crate) fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
+    if hidden.contains(&path) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|mask| mask.starts_with(path)) {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().exists()).flat_map(|entry| around(&entry.path(), hidden)).collect()
+}

@@ -507,9 +507,9 @@ mod tests {
         check(&[(Plan, "merge", "review")], "merge", "review Plan");
         check(&[(Flags, "merge", "none"), (Plan, "merge", "auto")], "merge", "none Flags");
         check(&[(Flags, "merge", "auto"), (Project, "merge", "review")], "merge", "review Project");
-        check(&[], "review", "deleted-tests default");
+        check(&[], "review", "deleted-tests Default");
         check(&[(Plan, "review", "never")], "review", "never Plan");
-        check(&[(Project, "review", "never")], "review", "deleted-tests default");
+        check(&[(Project, "review", "never")], "review", "deleted-tests Default");
         check(&[(Plan, "review", "never"), (Project, "review", "risky")], "review", "risky Project");
         check(&[(Flags, "review", "risky"), (Plan, "review", "never")], "review", "risky Flags");
         check(&[(User, "review", "never"), (Plan, "review", "always")], "review", "always Plan");

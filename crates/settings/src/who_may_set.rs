@@ -94,7 +94,8 @@ const TABLE: &[(&str, Repository)] = &[
     ("tools.code_execution.allowed_commands", Narrows("", "python")),
     ("tools.web_requests.timeout_seconds", Narrows("9000", "5")),
     ("tools.web_requests.max_response_size_mb", Narrows("500", "1")),
-    ("tools.web_requests.allowed_domains", Narrows("evil.example", "docs.python.org")),
+    // A host that is not allowed already is allowed by neither.
+    ("tools.web_requests.allowed_domains", Narrows("", "docs.python.org")),
     ("tools.web_requests.search_service", Nothing),
     ("tools.web_requests.services", Nothing),
     ("taint.policy", Narrows("", "deny")),

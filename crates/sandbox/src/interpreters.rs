@@ -76,7 +76,7 @@ mod tests {
         }
         write("home/packages/bin/python3", "");
         write("home/packages/lib/python3.11/site-packages/x.py", "");
-        std::fs::create_dir(at("home/repository/.git")).unwrap();
+        write("home/repository/.git/HEAD", "ref: refs/heads/main\n");
         symlink(at("home/pythons/a"), at("home/latest")).unwrap();
         let shell = Shell { home: at("home"), path: Vec::new(), variable: &|_| None, visible: vec!["/usr".into()] };
         let table = [

@@ -86,7 +86,7 @@ fn searches(claude: &'static str, gemini: &'static str) -> Vec<Call> {
             claude,
             "Grep",
             json!({"pattern": "ALPHA", "-i": true, "-n": true, "-A": 1, "output_mode": "content",
-            "type": "rust", "head_limit": 1}),
+            "type": "rust", "head_limit": 2}),
             "src/a.rs:1:Alpha\nsrc/a.rs-2-BETA 2",
         ),
         (

@@ -173,7 +173,7 @@ pub(crate) async fn the_fields_of_results_are_in_the_reference(harness: ToolHarn
         let output = own.call(name, valid).await;
         let section = page.split(&format!("### `{name}`\n")).nth(1).unwrap().split("\n## ").next().unwrap();
         let section = section.split("\n### ").next().unwrap();
-        let result = section.split("\nIts result is ").nth(1).unwrap();
+        let result = section.split("\nIts result is ").nth(1).unwrap().split("\nCalled as ").next().unwrap();
         let data =
             if let Value::Array(all) = &output.data { all.first().cloned().unwrap_or_default() } else { output.data };
         let given: Vec<&String> = data.as_object().into_iter().flat_map(|object| object.keys()).collect();

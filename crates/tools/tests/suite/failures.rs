@@ -140,7 +140,7 @@ pub(crate) async fn a_configured_tool_answers_for_one_that_cannot(_: ToolHarness
     errors[0].store(0, Ordering::SeqCst);
     // That it cannot answer is said, not passed over.
     let expected =
-        "Execution: it is not installed\n[`absent` instead: Tool 'absent' not found; similar tools: `probe`, `other`]";
+        "Execution: it is not installed\n[`absent` instead: Tool 'absent' not found; similar tools: `other`, `probe`]";
     assert_eq!(said(&harness.call("probe", json!({})).await), expected);
 }
 

@@ -116,9 +116,11 @@ fn what_is_wrong_is_left_out_and_the_rest_is_added() {
             &["Warning: 1:1: the name `A` is taken: `0` defines it; the first definition counts"],
         ),
         (
-            &["@name Read\n@wrapped read_file\n"],
+            &["@name Read\n@wrapped grep\n"],
             &["Warning: 0:1: the name `Read` is taken: it means the tool `read_file`; the first definition counts"],
         ),
+        // A name that it has already is no loss.
+        (&["@name Read\n@wrapped read_file\n", "@name bash\n@wrapped shell\n"], &[]),
         (&["@name READ_file\n@wrapped Bash\n"], &["Warning: 0:1: the name `READ_file` is taken"]),
         (
             &["D.\n@title T\n@name grep\n@wrapped Bash\n@command rg {ARGS}"],

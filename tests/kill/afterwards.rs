@@ -47,7 +47,9 @@ fn cleaning() -> Outcome {
         let scene = Scene::of(&plays::commands())?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
         let refs = scene.world.repository.git(&["for-each-ref"])?;
-        let unkept = scene.worktree("T2")?.join("unkept.txt");
+        // The worktrees of merged work are gone; a person has made two of them again.
+        scene.world.worktree_again(&scene.run()?, "T1")?;
+        let unkept = scene.world.worktree_again(&scene.run()?, "T2")?.join("unkept.txt");
         std::fs::write(&unkept, "nowhere else\n")?;
         for (fault, code) in [(fault, KILLED), (NO_FAULT, 0)] {
             scene.act(Deed::Clean, fault)?.exits(code)?;

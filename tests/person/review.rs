@@ -296,7 +296,8 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
 /// A user's commit on a branch whose work is merged blocks nothing and is not lost.
 fn a_merged_branch_may_be_committed_on() -> Outcome {
     let world = one_waits_for_review()?;
-    let place = world.repository.worktree("T1")?;
+    let run = world.archive()?.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let place = world.worktree_again(&run, "T1")?;
     let git = |arguments: &[&str]| world.repository.git(&[&["-C", &place.display().to_string()], arguments].concat());
     std::fs::write(place.join("mine"), "1\n")?;
     git(&["add", "mine"])?;

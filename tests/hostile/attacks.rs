@@ -55,7 +55,9 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     // An ignored file keeps the worktree from being removed once its work is merged.
     // A command in the full tier names it by the path that it has in the checkout, where it is once it has landed.
     write_program(&world.repository.path().join("evil.sh"), &program)?;
-    let plant = format!("cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\necho 1 > stays.log\n{plant}");
+    let plant = format!(
+        "cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\necho 1 > stays.log\n{plant}"
+    );
     let script = Script::default()
         .rule(
             Rule::task("T1")

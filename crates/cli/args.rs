@@ -8,10 +8,14 @@ mod by_hand;
 mod json;
 mod later;
 mod message;
+mod output;
 mod permissions;
 mod removal;
+mod switches;
 mod tool;
 mod tools;
+mod which_run;
+mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,10 +30,14 @@ pub(crate) use self::by_hand::{AdoptArgs, OpenArgs};
 pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
 use self::later::Later;
 pub(crate) use self::message::MessageArgs;
+pub(crate) use self::output::OutputArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::removal::{CleanArgs, DiscardArgs, RecoverArgs};
+use self::switches::on;
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
+pub(crate) use self::which_run::WhichRun;
+use self::words::words;
 
 /// Stands below the list of commands.
 const FIRST_STEPS: &str = "`orchestrate PLAN` is short for `orchestrate run PLAN`. First steps: `orchestrate demo` \
@@ -247,32 +255,6 @@ pub(crate) struct SettingsArgs {
     no_write_back: bool,
 }
 
-/// What standard output and standard error carry.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArgs {
-    /// Standard output: text, json, stream-json (one object per event) or markers (one line per turn and call)
-    #[arg(long, value_name = "FORMAT")]
-    output_format: Option<String>,
-    /// The same as --output-format json
-    #[arg(long, conflicts_with = "output_format")]
-    json: bool,
-    /// Print only the result, no progress
-    #[arg(long, short, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Print every event as it happens
-    #[arg(long, short)]
-    verbose: bool,
-}
-
-/// RUN, by default the latest.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct WhichRun {
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(value_name = "RUN")]
-    pub(crate) run: Option<String>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
@@ -312,11 +294,6 @@ pub(crate) struct LogArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Parses a message for an agent, which must not be empty.
-fn words(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("the message is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// Parses the template of a landing's message.
@@ -604,24 +581,6 @@ impl SettingsArgs {
             .chain(self.no_verify_base.then(|| ("verify_base", "false".to_owned())))
             .collect()
     }
-}
-
-impl OutputArgs {
-    /// Reports whether the command line requests JSON.
-    pub(crate) fn is_json(&self) -> bool {
-        self.json || matches!(self.output_format.as_deref(), Some("json" | "stream-json"))
-    }
-
-    /// Returns the name and text of every setting on the command line.
-    pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
-        let format = if self.json { Some("json".to_owned()) } else { self.output_format.clone() };
-        let format = format.map(|format| ("output_format", format));
-        format.into_iter().chain(on(&[("quiet", self.quiet), ("verbose", self.verbose)])).collect()
-    }
-}
-
-fn on(switches: &[(&'static str, bool)]) -> Vec<(&'static str, String)> {
-    switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name, "true".to_owned())).collect()
 }
 
 /// Parses the command line.

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{OutputArgs, words};
+use super::output::OutputArgs;
+use super::words::words;
 
 #[derive(Debug, Args)]
 pub(crate) struct AdoptArgs {

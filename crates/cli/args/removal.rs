@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{JsonArgs, WhichRun};
+use super::json::JsonArgs;
+use super::which_run::WhichRun;
 
 /// `clean`.
 #[derive(Debug, Args)]

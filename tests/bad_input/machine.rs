@@ -196,6 +196,8 @@ fn a_repository_that_becomes_read_only_parks_the_run() -> Outcome {
 fn a_trash_that_cannot_be_deleted_is_told() -> Outcome {
     let world = world()?;
     world.types(&["run", &world.file("plan.md")], 0)?;
+    let run = world.archive()?.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    world.worktree_again(&run, "T1")?;
     let folders = std::fs::read_dir(world.home.state().join("repos"))?;
     let Some(repository) = folders.filter_map(Result::ok).next() else { return fail("there is no state") };
     let left = repository.path().join("trash/worktree-1");

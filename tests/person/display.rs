@@ -270,7 +270,7 @@ fn a_run_of_a_moved_repository_joins_the_earlier_ones() -> Outcome {
     }
     let run = run["run_id"].as_str().unwrap_or_default();
     says(&types(&["land", run])?.exits(0)?, &["has landed"])?;
-    says(&types(&["clean", run])?.exits(0)?, &["removed"]).map(drop)
+    says(&types(&["clean", run])?.exits(0)?, &["has no worktrees"]).map(drop)
 }
 
 /// Without the branches of its runs, as in a clone, a repository may be another one: the user decides.

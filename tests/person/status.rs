@@ -445,8 +445,9 @@ fn what_git_cannot_store_is_told() -> Outcome {
 
 /// What a command leaves in its worktree, ignored by git or not, is counted until the worktree is cleaned.
 fn the_disk_space_of_worktrees_is_shown() -> Outcome {
-    let world = World::with_plan("- [ ] T1 Fill it (run: head -c 3000000 /dev/urandom > large)\n")?;
-    world.types(&["run", "plan.md"], 0)?;
+    // That of merged work would be gone.
+    let world = World::with_plan("- [ ] T1 Fill it (run: head -c 3000000 /dev/urandom > large; false)\n")?;
+    world.types(&["run", "plan.md"], 1)?;
     says(&world.types(&["status"], 0)?, &["worktrees: ", " MB on the disk (T1 3."])?;
     let shown = world.types(&["status", "--json"], 0)?.json()?;
     let (task, bytes) = (at(&shown, "/worktrees/0/task")?, at(&shown, "/worktrees/0/bytes")?);

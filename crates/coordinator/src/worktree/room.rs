@@ -10,8 +10,8 @@ use crate::run::blocking::blocking;
 use crate::run::caches;
 use crate::run::context::RunContext;
 
-/// What is left for the journal, for snapshots, and for what commands write before they notice.
-const SPARE: u64 = 64 << 20;
+/// What is left for git's entry, the journal and the first snapshots.
+const SPARE: u64 = 2 << 20;
 
 /// Requires that the disk has room for a task's worktree, if that has to be created.
 ///

@@ -26,8 +26,8 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Runs the program with a umask that removes no permission. A `git` that is found before the real
-/// one lists the modes in each git directory of ours that it is given, and those of git's entries for new worktrees, in
-/// the file `noted`.
+/// one lists the modes in each git directory of ours that it is given, in the file `noted`, and those of git's entries for
+/// new worktrees, in the file `entries`.
 fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
     let bin = home.path().join("bin");
     let temporary = home.path().join("tmp");
@@ -39,8 +39,9 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
     let script = format!(
         "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-scratch-*|*/scratch) \
          find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{noted}';; esac\ncase \"$*\" in *'worktree add'*) git \"$@\"; \
-         ended=$?; find \"$GIT_DIR/worktrees\" -printf '%m %y %p\\n' >> '{noted}'; exit $ended;; esac\nexec git \"$@\"\n",
-        noted = noted.display()
+         ended=$?; find \"$GIT_DIR/worktrees\" -printf '%m %y %p\\n' >> '{entries}'; exit $ended;; esac\nexec git \"$@\"\n",
+        noted = noted.display(),
+        entries = home.path().join("entries").display()
     );
     write_program(&bin.join("git"), &script)?;
     let search = std::env::var_os("PATH").unwrap_or_default();
@@ -109,10 +110,14 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
         return fail("the control is closed: what a program makes with the same umask is not open to others");
     }
     let noted = std::fs::read_to_string(noted)?;
-    let open: Vec<&str> =
-        noted.lines().filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f")).collect();
+    let entries = std::fs::read_to_string(world.home.path().join("entries"))?;
+    let open: Vec<&str> = noted
+        .lines()
+        .chain(entries.lines())
+        .filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f"))
+        .collect();
     let repositories = noted.lines().filter(|line| line.ends_with("/config")).count();
-    let entries = noted.lines().filter(|line| line.ends_with("/commondir")).count();
+    let entries = entries.lines().filter(|line| line.ends_with("/commondir")).count();
     if open.is_empty() && repositories > 1 && entries > 0 {
         Ok(())
     } else {

@@ -39,7 +39,7 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
     let script = format!(
         "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-scratch-*|*/scratch) \
          find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{noted}';; esac\ncase \"$*\" in *'worktree add'*) git \"$@\"; \
-         ended=$?; find \"$GIT_DIR/worktrees\" -printf '%m %y %p\\n' >> '{entries}'; exit $ended;; esac\nexec git \"$@\"\n",
+         ended=$?; find \"$GIT_DIR/worktrees\" \\( -type d -o -name commondir \\) -printf '%m %y %p\\n' >> '{entries}'; exit $ended;; esac\nexec git \"$@\"\n",
         noted = noted.display(),
         entries = home.path().join("entries").display()
     );

@@ -15,7 +15,7 @@ use std::process::ExitStatus;
 
 use orchestrate_cache::{Cache, CacheError, Lookup, Stream};
 use orchestrate_coordinator::{Interrupts, Passed, SandboxError, Surroundings, pass_through};
-use orchestrate_core::audit::CommandEnd;
+use orchestrate_core::audit::command::CommandEnd;
 use orchestrate_core::marker::{Marker, Reason};
 use orchestrate_core::report::EXIT_INTERRUPTED;
 

@@ -4,7 +4,7 @@
 //! or compared with the journal at any time. One file can hold the lines of several runs; each run has a chain of its
 //! own.
 
-mod command;
+pub mod command;
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,6 @@ use crate::event::{ErrorKind, Event, Recorded, Recovery, ResourceUsage, ToolOutc
 use crate::hex::hex;
 use crate::ids::{AgentId, CallHash, CallId, RunId};
 use crate::taint::{Exposure, Exposures, Leg};
-
-pub use command::{CommandEnd, last_of, line_after};
 
 /// What separates the content of a line from its hash.
 const HASH_FIELD: &str = ",\"hash\":\"";

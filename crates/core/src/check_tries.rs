@@ -28,6 +28,15 @@ pub struct VerifyResult {
     pub output: BlobId,
 }
 
+/// What follows from a task's own check that has failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AfterRedCheck {
+    /// It is tried again on the very work.
+    TryAgain,
+    /// The work is to blame; these are the tries, oldest first.
+    Blame(Vec<VerifyResult>),
+}
+
 /// A check that failed and passed on one tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

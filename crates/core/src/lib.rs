@@ -44,6 +44,7 @@ pub mod git_path;
 mod hand_back;
 mod hand_over;
 mod hex;
+mod hold;
 pub mod host;
 mod id_map;
 pub mod ids;

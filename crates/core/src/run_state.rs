@@ -29,22 +29,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::holds::Hold;
 pub use crate::admission::{MessageRefused, SpawnRefused, StopRefused};
 use crate::agenda::{Agenda, List};
 pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
+pub use crate::check_tries::AfterRedCheck;
 use crate::event::{AdoptedWork, Event, FailureCause, Recorded, ReturnCause, RunStatus, VerifyScope};
 pub use crate::hand_over::HandOver;
+pub use crate::hold::Hold;
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
 use crate::mailboxes::Mailboxes;
 use crate::merge_queue::MergeQueue;
 use crate::message::ExpiredMessage;
 pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
-pub use crate::run_state::checks::AfterRedCheck;
 use crate::schedule::Schedule;
 use crate::settings::RunSettings;
 use crate::shared_map::SharedMap;

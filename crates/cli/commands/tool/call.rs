@@ -7,7 +7,7 @@ use std::path::Path;
 
 use orchestrate_cache::Identity;
 use orchestrate_coordinator::Surroundings;
-use orchestrate_core::audit::CommandEnd;
+use orchestrate_core::audit::command::CommandEnd;
 use orchestrate_core::cache::{
     CacheKey, CacheMode, CachedCall, ContentHash, NonCacheable, Phase, agent_name, has_pending_tasks,
 };

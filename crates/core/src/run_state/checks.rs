@@ -1,19 +1,8 @@
 //! The checks of work and of merged trees: how often they are tried, and for which task a result counts.
 
-use serde::{Deserialize, Serialize};
-
-use crate::check_tries::{CheckTries, FlakyCheck, TriedCheck, VerifyResult};
+use crate::check_tries::{AfterRedCheck, CheckTries, FlakyCheck, TriedCheck, VerifyResult};
 use crate::ids::{Oid, TaskId};
 use crate::run_state::RunState;
-
-/// What follows from a task's own check that has failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AfterRedCheck {
-    /// It is tried again on the very work.
-    TryAgain,
-    /// The work is to blame; these are the tries, oldest first.
-    Blame(Vec<VerifyResult>),
-}
 
 impl RunState {
     /// Decides what follows from a task's own check that has failed.

@@ -1,34 +1,10 @@
 //! Why a person must approve a task's work before it is merged.
 
+use crate::hold::Hold;
 use crate::merge_target::MergeTarget;
 use crate::review_mode::ReviewMode;
 use crate::run_state::{RunState, TaskRecord};
 use crate::settings::MergeMode;
-use crate::withheld_file::WithheldFile;
-
-/// A reason why a person must approve a task's work.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// All work is to be approved.
-    Always,
-    /// A new file looks like a secret, and stays in the worktree.
-    Withheld(WithheldFile),
-    /// It takes something from existing tests.
-    Weakened(String),
-    /// Its risk is high.
-    Risk(String),
-}
-
-impl std::fmt::Display for Hold {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Hold::Always => f.write_str("all work is to be approved"),
-            Hold::Withheld(file) => write!(f, "{file} is new, and is not in the commit"),
-            Hold::Weakened(what) => write!(f, "it {what}"),
-            Hold::Risk(why) => f.write_str(why),
-        }
-    }
-}
 
 impl RunState {
     /// Returns when a person must approve a task's work: as the task says, within what the user allows, or the run.

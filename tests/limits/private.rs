@@ -26,8 +26,8 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Runs the program with a umask that removes no permission. A `git` that is found before the real
-/// one lists the modes in each git directory of ours that it is given, in the file `noted`, and those of git's entries for
-/// new worktrees, in the file `entries`.
+/// one lists the modes in each git directory of ours that it is given, in the file `noted`, and those of git's entries
+/// for new worktrees, in the file `entries`.
 fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
     let bin = home.path().join("bin");
     let temporary = home.path().join("tmp");

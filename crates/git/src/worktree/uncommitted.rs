@@ -65,8 +65,8 @@ impl Worktrees<'_> {
         Ok(uncommitted)
     }
 
-    /// Lists the caches and build outputs of a worktree that stay out of commits, sorted. The name of a folder ends with
-    /// a slash.
+    /// Lists the caches and build outputs of a worktree that stay out of commits, sorted. The name of a folder ends
+    /// with a slash.
     ///
     /// # Errors
     /// If the worktree cannot be trusted or read.

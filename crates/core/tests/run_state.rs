@@ -10,8 +10,8 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, RunState, Task, TaskId,
-    TaskState, Usage, VerifyResult,
+    BlobId, GivenUp, IllegalEvent, LeftAside, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, RunState,
+    Task, TaskId, TaskState, Usage, VerifyResult,
 };
 
 /// A run that is fed event by event.
@@ -527,15 +527,8 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
 
 fn snapshot(task: &str, commit: &str) -> Event {
     let tree = oid(&format!("tree of {commit}"));
-    Event::SnapshotTaken {
-        task: id(task),
-        number: 1,
-        commit: oid(commit),
-        tree,
-        on_branch: true,
-        left_out: Vec::new(),
-        aside: orchestrate_core::LeftAside::default(),
-    }
+    let (left_out, aside) = (Vec::new(), LeftAside::default());
+    Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true, left_out, aside }
 }
 
 /// A return because of a conflict with the integration branch.

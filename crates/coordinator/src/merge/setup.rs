@@ -111,6 +111,8 @@ pub(crate) async fn on_base(
         let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
         let sandbox = host.sandbox_in(path);
         let result = if has_proxy(setup, &sandbox) {
+            let shown = host.running.add(command.text);
+            let sandbox = sandbox.as_ref().clone().showing(shown.output.clone());
             run_setup(&sandbox, host.web.client(), setup.reaches(), check, shutdown).await?
         } else {
             run_check(&sandbox, &host.running, check, shutdown).await?

@@ -22,6 +22,7 @@ mod guardian;
 mod handed_over;
 mod keeper;
 mod landlock;
+mod listening;
 mod measure;
 mod memory;
 mod poll_set;

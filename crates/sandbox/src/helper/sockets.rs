@@ -30,6 +30,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
 use super::caller::{Answer, Caller, descriptor, is_below, low_half, own_link};
+use super::listening::listening;
 use crate::egress;
 use crate::sys::Call;
 
@@ -37,8 +38,6 @@ use crate::sys::Call;
 const LONGEST_ADDRESS: usize = 128;
 /// Where an address begins after its family.
 const AFTER_FAMILY: usize = 2;
-/// The state of a listening socket in the kernel's list (include/net/tcp_states.h).
-const LISTENS: &str = "0A";
 /// The first port that an ordinary user may listen on (ip(7)).
 const FIRST_UNPRIVILEGED: u16 = 1024;
 /// How many connections may wait at once until their servers accept them; further ones are refused.
@@ -235,49 +234,6 @@ impl Drop for Place {
     }
 }
 
-/// A listening socket of this machine.
-#[derive(Debug, PartialEq, Eq)]
-struct Listening {
-    ip: IpAddr,
-    inode: u64,
-}
-
-/// Lists what listens on a port of this machine.
-fn listening(port: u16) -> io::Result<Vec<Listening>> {
-    let mut all = Vec::new();
-    for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-        match fs::read_to_string(table) {
-            Ok(text) => all.extend(text.lines().filter_map(|line| listening_at(line, port))),
-            // The kernel has no such protocol.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(all)
-}
-
-/// Parses a line of the kernel's list (proc_pid_net(5)), if it is of a socket that listens on this port.
-fn listening_at(line: &str, port: u16) -> Option<Listening> {
-    let mut fields = line.split_ascii_whitespace();
-    let (ip, at) = fields.nth(1)?.split_once(':')?;
-    let state = fields.nth(1)?;
-    let inode = fields.nth(5)?;
-    if state != LISTENS || u16::from_str_radix(at, 16).ok()? != port {
-        return None;
-    }
-    Some(Listening { ip: ip_of(ip)?.to_canonical(), inode: inode.parse().ok()? })
-}
-
-/// Parses an address as the kernel prints it: words of four bytes in the order of the machine.
-fn ip_of(hex: &str) -> Option<IpAddr> {
-    let mut bytes = Vec::new();
-    for at in (0..hex.len()).step_by(8) {
-        bytes.extend(u32::from_str_radix(hex.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
-    }
-    let v4 = <[u8; 4]>::try_from(bytes.as_slice()).map(IpAddr::from);
-    v4.or_else(|_| <[u8; 16]>::try_from(bytes.as_slice()).map(IpAddr::from)).ok()
-}
-
 /// Lists the inode numbers of the local sockets with this abstract name. The kernel prints each NUL as `@`, so there
 /// may be others whose names only look like it.
 fn named_sockets(name: &[u8]) -> io::Result<Vec<u64>> {
@@ -346,20 +302,6 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sockets_that_listen_are_found_in_the_kernels_lists() {
-        let v4 = "   1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 77 1 0";
-        let v6 = "   1: 0000000000000000FFFF00000100007F:1F90 00000000000000000000000000000000:0000 0A \
-                  00000000:00000000 00:00000000 00000000  1000        0 78 1 0";
-        let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-        assert_eq!(listening_at(v4, 8080), Some(Listening { ip: local, inode: 77 }));
-        assert_eq!(listening_at(v6, 8080), Some(Listening { ip: local, inode: 78 }));
-        let connected = v4.replace(" 0A ", " 01 ");
-        for (line, port) in [(v4, 8081), (connected.as_str(), 8080), ("  sl  local_address rem_address   st", 8080)] {
-            assert_eq!(listening_at(line, port), None, "{line}");
-        }
-    }
 
     #[test]
     fn abstract_names_are_found_whole() {

@@ -47,7 +47,7 @@ impl HandedOver {
         let listener = Arc::new(listener.ok_or(io::ErrorKind::UnexpectedEof)?);
         let roots: Vec<PathBuf> = spec.writable.iter().map(PathBuf::from).collect();
         let scratch = spec.scratch.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
-        let shared_memory = SharedMemory::make(Path::new(scratch))?;
+        let shared_memory = SharedMemory::in_scratch(Path::new(scratch));
         Ok(Self { listener, sockets: Sockets::new(roots.clone(), proxy), roots, shared_memory })
     }
 

@@ -6,6 +6,7 @@
 //! the job's own; all other calls stay refused by Landlock. The job can change that folder, too, which is held open
 //! here and in which no link is followed.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,18 +27,27 @@ const PASSED: OFlags = OFlags::from_bits_retain(
     OFlags::ACCMODE.bits() | OFlags::CREATE.bits() | OFlags::EXCL.bits() | OFlags::TRUNC.bits() | OFlags::APPEND.bits(),
 );
 
-/// The folder of a job.
+/// The folder of a job, which is made when it is first used: the scratch directory is the job's home, too.
 pub(super) struct SharedMemory {
-    folder: OwnedFd,
+    path: PathBuf,
+    folder: OnceCell<OwnedFd>,
 }
 
 impl SharedMemory {
-    /// Creates the folder in a job's scratch directory.
-    pub(super) fn make(scratch: &Path) -> std::io::Result<Self> {
-        let path = scratch.join(FOLDER);
-        orchestrate_files::create_folder(&path)?;
+    /// Prepares the folder in a job's scratch directory.
+    pub(super) fn in_scratch(scratch: &Path) -> Self {
+        Self { path: scratch.join(FOLDER), folder: OnceCell::new() }
+    }
+
+    /// Returns the folder. A link that the job has put in its place is not followed.
+    fn folder(&self) -> Result<&OwnedFd, Errno> {
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder);
+        }
+        orchestrate_files::create_folder(&self.path).map_err(|_| Errno::ACCESS)?;
         let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self { folder: rustix::fs::open(path, how, Mode::empty())? })
+        let opened = rustix::fs::open(&self.path, how, Mode::empty())?;
+        Ok(self.folder.get_or_init(|| opened))
     }
 
     /// Carries out one of the calls of [`super::seccomp`]'s list, if it names a file of the folder.
@@ -51,10 +61,11 @@ impl SharedMemory {
         match asked {
             Asked::Open { name, flags, mode } => self.open(&name, flags, mode),
             Asked::Unlink { name } => {
-                rustix::fs::unlinkat(&self.folder, &name, AtFlags::empty()).map(|()| Answer::Done)
+                rustix::fs::unlinkat(self.folder()?, &name, AtFlags::empty()).map(|()| Answer::Done)
             }
             Asked::Link { from, to } => {
-                rustix::fs::linkat(&self.folder, &from, &self.folder, &to, AtFlags::empty()).map(|()| Answer::Done)
+                let folder = self.folder()?;
+                rustix::fs::linkat(folder, &from, folder, &to, AtFlags::empty()).map(|()| Answer::Done)
             }
         }
     }
@@ -63,7 +74,7 @@ impl SharedMemory {
         // A pipe that the job has put there must not keep the supervisor waiting.
         let how = (asked & PASSED) | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let file = rustix::fs::openat2(&self.folder, name, how, mode, resolve)?;
+        let file = rustix::fs::openat2(self.folder()?, name, how, mode, resolve)?;
         if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
             return Err(Errno::ACCESS);
         }

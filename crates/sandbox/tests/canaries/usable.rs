@@ -92,7 +92,8 @@ fn runs_pools_of_processes(room: &Room) {
         with m.Pool(2) as pool: print(sum(pool.map(square, range(4))))\n \
         with m.Manager() as manager: print(manager.dict(a=1)['a'])\n \
         one = s.SharedMemory(create=True, size=8); one.buf[0] = 7\n \
-        print(s.SharedMemory(name=one.name).buf[0]); one.unlink()\n";
+        two = s.SharedMemory(name=one.name); print(two.buf[0])\n \
+        two.close(); one.close(); one.unlink()\n";
     std::fs::write(room.root.path().join("pool.py"), script).unwrap();
     let (exit, said) = room.says("python3 -W ignore pool.py 2>err || cat err");
     assert_eq!((exit, said.as_str()), (Exit::Code(0), "14\n1\n7\n"));

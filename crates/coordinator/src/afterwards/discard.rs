@@ -109,6 +109,8 @@ impl Archive {
                 _ => {}
             }
         }
+        // Where the worktrees were elsewhere, a link to them is left.
+        self.layout.remove_empty_run(run);
         removal.finish()?;
         let emptied = empty(&self.layout.trash());
         (discarded.undeleted, discarded.goes_on) = (emptied.undeleted, emptied.goes_on);
@@ -141,10 +143,10 @@ impl Archive {
         Ok(folders)
     }
 
-    /// Reports whether a worktree has files that are in no commit; one that cannot be looked at may have some. Those
-    /// whose names begin with a dot hold no work.
+    /// Reports whether a worktree has files that are in no commit; one that cannot be looked at may have some. Those of
+    /// no task hold no work: their names begin as no task's does.
     fn is_edited(&self, path: &Path) -> bool {
-        let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '+']));
         let worktrees = self.repo.worktrees();
         let kept = || worktrees.open(path).and_then(|worktree| worktrees.require_kept(&worktree));
         !is_ours && kept().is_err()

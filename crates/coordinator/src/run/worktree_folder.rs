@@ -19,16 +19,22 @@ use crate::run::layout::Layout;
 /// which is the home for the usual one.
 const VISIBLE: &str = "orchestrate-worktrees";
 
-/// Decides where the worktrees of a run are, before there is any.
+/// Decides where the worktrees of a run are, before there is any. Where others could replace the folder beside the
+/// hidden one, or the checkout contains it, they are in their usual place.
 ///
 /// # Errors
-/// If the folder would be inside the checkout, or cannot be created.
+/// If the folder would be inside the checkout, cannot be created, or is not the user's alone.
 pub(crate) fn place(repo: &Repo, layout: &Layout, run: &RunId, chosen: Option<&Path>) -> Result<(), CoordinatorError> {
     let usual = layout.run_in_state(run);
     if usual.symlink_metadata().is_ok() {
         return Ok(());
     }
     let Some(folder) = elsewhere(&usual, repo.worktrees().are_mounted(), chosen) else { return Ok(()) };
+    let is_possible =
+        || orchestrate_files::require_own(&folder).is_ok() && repo.worktrees().require_outside(&folder).is_ok();
+    if chosen.is_none() && !is_possible() {
+        return Ok(());
+    }
     let folder = folder.join(repo.id()).join(run.as_str());
     repo.worktrees().require_outside(&folder)?;
     let failed = |path: &Path| {
@@ -36,6 +42,8 @@ pub(crate) fn place(repo: &Repo, layout: &Layout, run: &RunId, chosen: Option<&P
         move |source| CoordinatorError::Io { path, source }
     };
     orchestrate_files::create_folder(&folder).map_err(failed(&folder))?;
+    let is_own = orchestrate_files::require_own(&folder);
+    is_own.map_err(|reason| CoordinatorError::StateFolder { path: folder.clone(), reason: reason.to_string() })?;
     if let Some(parent) = usual.parent() {
         orchestrate_files::create_folder(parent).map_err(failed(parent))?;
     }

@@ -67,8 +67,7 @@ impl Workspace {
             let Seen { path, mut view } = worktree.seen();
             let is_mounted = path != worktree.path();
             for file in &hidden {
-                let own = worktree.path().join(file);
-                if own.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                if is_file_in(worktree.path(), file) {
                     hide(&mut view, is_mounted, path.join(file));
                 }
             }
@@ -98,6 +97,22 @@ impl Workspace {
         let tip = record.tip().cloned().ok_or_else(missing)?;
         Ok((record, tip))
     }
+}
+
+/// Reports whether there is a file at a path below a folder, to which no link leads: over another one nothing can be
+/// shown, and it is not the file that was withheld.
+fn is_file_in(folder: &Path, file: &Path) -> bool {
+    let mut place = folder.to_owned();
+    let mut parts = file.components().peekable();
+    while let Some(part) = parts.next() {
+        place.push(part);
+        let is_last = parts.peek().is_none();
+        match place.symlink_metadata() {
+            Ok(found) if found.is_dir() && !is_last => {}
+            found => return is_last && found.is_ok_and(|found| found.is_file()),
+        }
+    }
+    false
 }
 
 /// Shows an empty file in the place of one.

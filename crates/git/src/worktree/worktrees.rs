@@ -162,12 +162,10 @@ impl Worktree {
     }
 
     /// Returns the folders in it whose changes would be lost, relative to it, as far as they are there. A link in the
-    /// place of one is not followed.
+    /// place of one, or on the way to it, is not followed.
     fn read_only_folders(&self) -> Vec<PathBuf> {
         let mut folders = brought::outer_folders(&self.admin_dir);
-        folders.retain(|folder| {
-            std::fs::symlink_metadata(self.path.join(folder)).is_ok_and(|found| found.is_dir())
-        });
+        folders.retain(|folder| openat::open_folder(self.root(), folder.as_os_str().as_bytes()).is_ok());
         folders
     }
 

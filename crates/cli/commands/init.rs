@@ -80,7 +80,7 @@ fn agree(context: &Context, arguments: &InitArgs, found: &Suggestion) -> Result<
     if found.found.is_empty() {
         return Ok(Agreed::default());
     }
-    output::result(&render(found))?;
+    output::result(&render(found, &time_limit(context)))?;
     let is_wanted = arguments.yes || context.terminal.can_ask && output::confirm(QUESTION);
     let mut agreed = if is_wanted { agreed_to(found) } else { Agreed::default() };
     for secret in &found.secrets {
@@ -110,12 +110,12 @@ fn agreed_to(found: &Suggestion) -> Agreed {
 }
 
 /// Describes what was found, and what would be set.
-fn render(found: &Suggestion) -> String {
+fn render(found: &Suggestion, time_limit: &str) -> String {
     let names: Vec<String> = found.found.iter().map(|one| format!("{} ({})", one.name, one.by)).collect();
     let mut text = format!("found {}\n", output::one_line(&names.join(", "), 200));
     let mut add = |name: &str, value: &str| text.push_str(&format!("  {name:<18} {value}\n"));
     match &found.verify {
-        Some(verify) => add("verify", &format!("{verify}   (at most {})", time_limit())),
+        Some(verify) => add("verify", &format!("{verify}   (at most {time_limit})")),
         None => add("verify", "(no command that runs tests was found: set `verify` yourself)"),
     }
     if let Some(setup) = &found.setup {
@@ -129,10 +129,12 @@ fn render(found: &Suggestion) -> String {
     text + &found.notes.iter().map(|note| format!("  note: {note}\n")).collect::<String>()
 }
 
-/// Returns the default time limit of checks, as people read it.
-fn time_limit() -> String {
-    let key = named(TIME_LIMIT);
-    let shown = key.and_then(|key| Some(key.show(&key.default_value()?)));
+/// Returns the time limit of checks, as people read it; the default if the settings cannot be read, since `init` may be
+/// about to replace them.
+fn time_limit(context: &Context) -> String {
+    let loaded = context.load(Vec::new(), Layer::default()).ok();
+    let chosen = loaded.and_then(|loaded| Some(loaded.resolved.chosen.get(TIME_LIMIT)?.value.clone()));
+    let shown = named(TIME_LIMIT).and_then(|key| Some(key.show(&chosen.or_else(|| key.default_value())?)));
     format!("{}, the limit of `{TIME_LIMIT}`", shown.as_deref().unwrap_or("the time"))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Target;
-use orchestrate_sandbox::{Cancel, Confinement};
+use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -228,15 +228,12 @@ impl Plan {
     }
 }
 
-/// Only the full tier can lead a program to the proxy and nowhere else.
+/// Requires a sandbox that leads a program to the proxy and nowhere else.
 fn require_egress(scope: &CallScope) -> Result<(), ToolError> {
-    let tier = scope.sandbox.confinement();
-    if tier == Confinement::Full {
-        return Ok(());
-    }
+    let Err(error) = scope.sandbox.require_egress() else { return Ok(()) };
     let reason = format!(
         "a package manager needs a network that leads to its registries alone, which this machine's sandbox cannot \
-        give: {tier}; work with what is installed, or ask the user to add the package"
+        give: failed to {error}; work with what is installed, or ask the user to add the package"
     );
     Err(ToolError::denied("built-in:no-network", reason))
 }

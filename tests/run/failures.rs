@@ -110,7 +110,7 @@ fn an_alternative_that_does_not_exist() -> Outcome {
     )?;
     // One that exists and could never take the arguments is refused as well.
     world.write("config/orchestrate/config.toml", "[tools]\nalternatives = [\"read_file=grep\"]\n")?;
-    let ran = world.types(&["run", "plan.md", "--model", &world.script(&Script::default())?], 2)?;
+    let ran = world.types(&["run", "plan.md", "--model", &world.script(&Script::default().rule(done("T1")))?], 2)?;
     let expected =
         "use the alternative `read_file=grep` of `tools.alternatives`: `grep` needs `pattern`, which no call of";
     require_words(&ran.stderr, &[expected])

@@ -288,6 +288,8 @@ Sorted by priority.
 
 - The suite is slow.
 
+## The section of this task: Medium
+
 ## Done before this task: one: One: write `one.txt`
 
 Commit …, its files and its report:

@@ -282,7 +282,7 @@ fn a_strangers_files_are_checked() -> Outcome {
     write("shell.tool", "Runs.\n\n@title Run\n@name run_it\n@wrapped Bash\n@command sh -c {ARGS}\n")?;
     write("a.tool", "@name first\n@wrapped second\n")?;
     write("b.tool", "@name second\n@wrapped first\n")?;
-    write("taken.tool", "@name Read\n@wrapped read_file\n")?;
+    write("taken.tool", "@name Read\n@wrapped grep\n")?;
     write("large.tool", &" ".repeat(20 << 20))?;
     let pipe = world.repository.path().join("pipe.tool");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)?;

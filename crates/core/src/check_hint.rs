@@ -133,13 +133,20 @@ pub const SOCKET_REFUSED: &str = "the weaker tier of the sandbox, in which comma
 
 /// Reports whether the output of a failed check shows that the kernel refused a socket, as a sandbox makes it do.
 pub fn shows_refused_socket(output: &str) -> bool {
+    /// How many lines a trace has for a call.
+    const LINES_OF_CALL: usize = 4;
     const REFUSED: [&str; 4] = ["operation not permitted", "permission denied", "eperm", "eacces"];
     const BY: [&str; 8] =
         ["socket", "bind", "connect", "listen", "sendto", "getifaddrs", "uv_interface_addresses", "udp"];
-    output
-        .lines()
-        .map(str::to_lowercase)
-        .any(|line| REFUSED.iter().any(|word| line.contains(word)) && BY.iter().any(|word| line.contains(word)))
+    let lines: Vec<String> = output.lines().map(str::to_lowercase).collect();
+    let has = |line: &String, words: &[&str]| words.iter().any(|word| line.contains(word));
+    // Python names the call above its error.
+    let is_below_socket =
+        |at: usize| lines.iter().take(at).rev().take(LINES_OF_CALL).any(|line| line.contains("socket"));
+    lines.iter().enumerate().any(|(at, line)| {
+        let names_it = has(line, &BY) || (line.contains("permissionerror") && is_below_socket(at));
+        has(line, &REFUSED) && names_it
+    })
 }
 
 /// Splits a message into itself and what [`with_hint`] has appended.
@@ -211,12 +218,18 @@ mod tests {
             "collected 3 items\nlisten udp :0: socket: operation not permitted",
             "connect(): Permission denied",
             "bind: Permission denied",
+            "  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__\n    _socket.socket.__init__(self, family)\n\
+             PermissionError: [Errno 1] Operation not permitted",
             "SystemError [ERR_SYSTEM_ERROR]: uv_interface_addresses returned EPERM (operation not permitted)",
         ] {
             assert!(shows_refused_socket(output), "{output}");
         }
-        for output in ["mkdir: Permission denied", "connection refused", "socket.c:3: warning\nopen: Permission denied"]
-        {
+        for output in [
+            "mkdir: Permission denied",
+            "connection refused",
+            "socket.c:3: warning\nopen: Permission denied",
+            "  File \"/w/a.py\", line 2\n    open(path)\nPermissionError: [Errno 13] Permission denied: 'x'",
+        ] {
             assert!(!shows_refused_socket(output), "{output}");
         }
     }

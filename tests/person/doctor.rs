@@ -14,7 +14,7 @@ const PROGRAMS: &str = "home/bin";
 const LAUNCHER: &str = "#!/bin/sh\nif [ -f package.json ]; then echo 9.0.0; else echo 10.1.0; fi\n";
 const DIFFERENCE: &str = "pnpm: commands see 9.0.0 (";
 const PINNED: &str = "package.json pins 9.1.0, but 9.0.0 starts in this project";
-const FIX: &str = "fix: type `corepack install` in your checkout";
+const FIX: &str = "fix: type `pnpm --version` in your checkout: it fetches the pinned version";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![

@@ -257,11 +257,10 @@ impl ProgramSeen {
 /// Returns what to do about a program that starts in another version than a file of the project chooses, or not at all.
 fn fix_for(name: &str, pin: Option<&Pin>) -> String {
     match pin.map(|pin| pin.by) {
-        Some("package.json") => {
-            "type `corepack install` in your checkout: commands then find the pinned version without \
-                                 a network"
-                .to_owned()
-        }
+        Some("package.json") => format!(
+            "type `{name} --version` in your checkout: it fetches the pinned version, which commands then find without a \
+             network"
+        ),
         Some(by) if by.ends_with("pyvenv.cfg") => {
             format!("create the environment of {by} again, with a Python that is installed in a folder of its own")
         }
@@ -330,7 +329,10 @@ mod tests {
             (
                 pin("package.json", Some("9.1.0")),
                 said(false, "10.20.0"),
-                Some(("package.json pins 9.1.0, but 10.20.0 starts in this project", "type `corepack install`")),
+                Some((
+                    "package.json pins 9.1.0, but 10.20.0 starts in this project",
+                    "type `pnpm --version` in your checkout: it fetches",
+                )),
             ),
             (
                 pin(".python-version", None),

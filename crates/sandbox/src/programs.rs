@@ -181,15 +181,22 @@ impl Programs {
     fn add(&mut self, folder: &Path, shell: &Shell<'_>) -> Option<PathBuf> {
         // In a folder that does not exist, the user's shell finds nothing either.
         let real = folder.canonicalize().ok().filter(|real| real.is_dir())?;
-        let seen = [folder, &real].into_iter().find(|path| self.shows(path, shell)).map(Path::to_owned);
-        if seen.is_some() {
+        let refused = refusal(&real, shell);
+        let is_seen = |programs: &Self| [folder, &real].into_iter().find(|path| programs.shows(path, shell));
+        let mut seen = is_seen(self);
+        if seen.is_none() && refused.is_none() {
+            // Its folder of programs may be part of what is shown of it.
+            self.show_installation(&real, shell);
+            seen = is_seen(self);
+        }
+        if let Some(seen) = seen {
             // A manager may be a link to a program elsewhere.
             if real.starts_with(home_of(shell)) {
                 self.show_links(&real, shell);
             }
-            return seen;
+            return Some(seen.to_owned());
         }
-        let added = match refusal(&real, shell) {
+        let added = match refused {
             Some(reason) => Err(reason),
             None => entries(&real).and_then(|names| self.add_programs(folder, &real, &names, shell)),
         };
@@ -218,7 +225,6 @@ impl Programs {
         names: &[OsString],
         shell: &Shell<'_>,
     ) -> Result<(), Reason> {
-        self.show_installation(real, shell);
         let (mut single, mut links, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
         let mut holds_others = false;
         for path in names.iter().map(|name| folder.join(name)) {

@@ -116,6 +116,8 @@ const TOOLCHAIN_CASES: &[Case] = &[
         name: "a Python without a manager, and conda",
         entries: &[
             "program pythons/3.11/bin/python3",
+            "pythons/3.11/bin/python → python3",
+            "file pythons/3.11/bin/notes",
             "file pythons/3.11/lib/python3.11/os.py",
             "file pythons/3.11/include/python3.11/Python.h",
             "program conda/bin/python3",

@@ -56,4 +56,4 @@ pub use worktree::handle::Worktrees;
 pub use worktree::made::Made;
 pub use worktree::outputs::{CopyLimit, LeftOut, Outputs};
 pub use worktree::reconcile::Reconciled;
-pub use worktree::worktrees::{Removed, Seen, Worktree, WorktreeSpec};
+pub use worktree::worktrees::{Removed, Worktree, WorktreeSpec};

@@ -54,6 +54,15 @@ pub enum View {
     Host(HostView),
 }
 
+/// A folder as its processes see it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The path at which they find it.
+    pub path: PathBuf,
+    /// All files that they see.
+    pub view: View,
+}
+
 /// The parts of the host that a process sees besides the system's programs, libraries and
 /// toolchains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -59,8 +59,8 @@ pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use host::{trusted_program, untrusted_program};
 pub use interpreters::interpreters_of_project;
 pub use job::{
-    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, StandIn, StandInFile,
-    Usage, View,
+    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, Seen, StandIn,
+    StandInFile, Usage, View,
 };
 pub use launch::confined_search_path;
 pub use live_output::LiveOutput;

@@ -10,8 +10,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::setup_hosts::SetupHosts;
 use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program};
-use orchestrate_git::Seen;
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, SandboxError, Usage};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, SandboxError, Seen, Usage};
 use orchestrate_web::WebClient;
 
 use crate::error::CoordinatorError;

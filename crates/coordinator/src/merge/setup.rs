@@ -15,8 +15,8 @@ use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_H
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::settings::WarmLimit;
 use orchestrate_core::{Oid, RunState, check_hint};
-use orchestrate_git::{Repo, Seen};
-use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox};
+use orchestrate_git::Repo;
+use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox, Seen};
 
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::{OnBase, begin, finish};

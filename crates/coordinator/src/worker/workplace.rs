@@ -5,7 +5,7 @@ use std::sync::Arc;
 use orchestrate_core::TaskId;
 use orchestrate_core::event::FailureCause;
 use orchestrate_core::policy::Policy;
-use orchestrate_git::Seen;
+use orchestrate_sandbox::Seen;
 use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;

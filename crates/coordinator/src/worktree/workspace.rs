@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, TaskRecord, WithheldFile};
-use orchestrate_git::{Seen, Worktree};
-use orchestrate_sandbox::{Content, Mask, Mount, Mounted, View};
+use orchestrate_git::Worktree;
+use orchestrate_sandbox::{Content, Mask, Mount, Mounted, Seen, View};
 use orchestrate_tools::{ViewSource, WorktreeScope};
 
 use crate::error::CoordinatorError;

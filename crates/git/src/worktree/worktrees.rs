@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
 use orchestrate_files::TemporaryFolder;
-use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, View, can_mount_at};
+use orchestrate_sandbox::{Content, HostView, Mask, Mount, Mounted, Seen, View, can_mount_at};
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
@@ -66,15 +66,6 @@ pub struct Worktree {
     branch: Option<String>,
     /// The user's own checkout, if the worktree is mounted at its path.
     mounted_at: Option<PathBuf>,
-}
-
-/// A worktree as its processes see it.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// The path at which they find it.
-    pub path: PathBuf,
-    /// All files that they see.
-    pub view: View,
 }
 
 /// The result of removing a worktree.

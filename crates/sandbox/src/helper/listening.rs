@@ -124,9 +124,9 @@ fn by_files(port: u16) -> io::Result<Vec<Listening>> {
 fn listening_at(line: &str, port: u16) -> Option<Listening> {
     let mut fields = line.split_ascii_whitespace();
     let (ip, at) = fields.nth(1)?.split_once(':')?;
-    let state = fields.nth(1)?;
+    let found = fields.nth(1)?;
     let inode = fields.nth(5)?;
-    if state != LISTENS || u16::from_str_radix(at, 16).ok()? != port {
+    if found != LISTENS || u16::from_str_radix(at, 16).ok()? != port {
         return None;
     }
     Some(Listening { ip: ip_of(ip)?.to_canonical(), inode: inode.parse().ok()? })

@@ -147,9 +147,10 @@ impl Layout {
         self.logs(run).join("pull-request.md")
     }
 
-    /// Returns the folders of everything that belongs to a run alone.
-    pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 3] {
-        [self.run(run), self.logs(run), self.root.join("shown").join(run.as_str())]
+    /// Returns the folders and files of everything that belongs to a run alone.
+    pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 5] {
+        let shown = self.root.join("shown").join(run.as_str());
+        [self.run(run), self.logs(run), shown, self.source_times(run), self.adopted_outputs(run)]
     }
 
     fn logs(&self, run: &RunId) -> PathBuf {

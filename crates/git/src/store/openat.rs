@@ -193,15 +193,17 @@ pub(crate) fn write(folder: impl AsFd, name: &[u8], bytes: &[u8], executable: bo
     write_with(folder, name, mode, |file| file.write_all(bytes).map_err(|error| errno(&error)))
 }
 
-/// Copies a regular file from one open folder to another, atomically, replacing an existing entry.
-/// The copy shares its blocks if the file system supports that.
+/// Copies a regular file from one open folder to another, atomically, together with its time of modification, replacing
+/// an existing entry. The copy shares its blocks if the file system supports that.
 ///
 /// The copy is created with the permissions of the file, less the umask; it never has more.
 pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
     let (mut file, stat) = open_file(from, name)?;
-    write_with(to, name, stat.st_mode, |copy| match rustix::fs::ioctl_ficlone(&*copy, &file) {
-        Ok(()) => Ok(()),
-        Err(_) => std::io::copy(&mut file, copy).map(drop).map_err(|error| errno(&error)),
+    write_with(to, name, stat.st_mode, |copy| {
+        if rustix::fs::ioctl_ficlone(&*copy, &file).is_err() {
+            std::io::copy(&mut file, copy).map_err(|error| errno(&error))?;
+        }
+        rustix::fs::futimens(&*copy, &times_of(&stat))
     })
 }
 

@@ -5,6 +5,9 @@
 //! files are never copied, and a file that the worktree already has is not overwritten. Git
 //! computes both lists, in the user's own checkout.
 //!
+//! A copy keeps its time of modification: what was built from the base's files is not newer than a file that differs
+//! from the base's, so builds make it again.
+//!
 //! Where a worktree is mounted at the checkout's path, files that lead there are right as they are. Elsewhere, a file
 //! that leads back into the checkout, such as an editable install, leads into the worktree afterwards, or is refused
 //! ([`links_back`](crate::worktree::links_back)).

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use orchestrate_git::{BackLink, GitError, RepositoryRefusal, Worktree};
 
@@ -77,6 +78,20 @@ fn names_and_modes_are_kept() {
         let (mode, owners) = (mode(name), allowed & 0o700);
         assert!(mode & !allowed == 0 && mode & 0o700 == owners, "{}: {mode:o} of {allowed:o}", name.display());
     }
+}
+
+/// Otherwise what was built before a change would count as newer than the change.
+#[test]
+fn a_copy_is_not_newer_than_the_file() {
+    let fixture = naming("local/\n");
+    write_files(fixture.project(), &[("local/program", "built")]);
+    let built = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let program = std::fs::File::options().write(true).open(fixture.project().join("local/program")).unwrap();
+    program.set_modified(built).unwrap();
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap(), [PathBuf::from("local/program")]);
+    let time = std::fs::metadata(worktree.path().join("local/program")).unwrap().modified().unwrap();
+    assert_eq!(time, built);
 }
 
 #[test]

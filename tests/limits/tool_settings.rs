@@ -104,7 +104,8 @@ fn each_says_where_it_comes_from() -> Outcome {
     for (key, value) in SHOWN.iter().filter(|(key, _)| key.ends_with("size_mb") || key.ends_with("domains")) {
         require(&by_default, key, value, "default")?;
     }
-    if by_default.contains_key("tools.file_operations.allowed_extensions") {
+    let extensions = by_default.get("tools.file_operations.allowed_extensions");
+    if extensions.is_none_or(|setting| !setting["value"].is_null()) {
         return fail("some kinds of files are refused by default");
     }
     for variable in ["RALPH_TOOLS_CONFIG", "ORCHESTRATE_TOOLS_CONFIG"] {

@@ -243,7 +243,7 @@ fn git_refuses() -> Outcome {
     let world = World::lived_in()?;
     let commands = [
         ("echo 1 > one.txt; git add one.txt && git commit -m x", "`git_commit`"),
-        ("git checkout -b mine", "`git_commit`"),
+        ("git checkout -b mine", "`git_checkout`"),
         ("git stash", "`git_commit`"),
     ];
     let script = commands.iter().zip(1..).fold(Script::default(), |script, ((command, _), turn)| {
@@ -257,7 +257,8 @@ fn git_refuses() -> Outcome {
     let newest = told.rsplit("Task T1: try").next().unwrap_or_default();
     let results: Vec<&str> = newest.split("</data-").filter(|result| result.contains("<data-")).collect();
     let is_explained = results.iter().zip(&commands).all(|(result, (_, tool))| {
-        let last = result.trim_end().lines().last().unwrap_or_default();
+        // How the command ended comes after what it printed.
+        let last = result.trim_end().lines().rfind(|line| !line.starts_with("[exit code ")).unwrap_or_default();
         last.starts_with("[in your worktree, commands cannot change what git stores: ") && last.contains(tool)
     });
     if results.len() != commands.len() || !is_explained {

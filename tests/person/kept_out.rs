@@ -202,11 +202,12 @@ fn a_deleted_test_waits() -> Outcome {
 fn modes_of_review() -> Outcome {
     let skip = "sed -i 's/^def/@pytest.mark.skip\\ndef/' tests/test_a.py";
     let task = format!("- [ ] T1 skip (run: `{skip}`)");
-    let table: [(String, &[&str], i32); 7] = [
+    let table: [(String, &[&str], i32); 8] = [
         (format!("{task}\n"), &[], 3),
         (format!("{task} (review: never)\n"), &[], 0),
         (format!("---\nreview: none\n---\n{task}\n"), &[], 0),
         (format!("---\nreview: never\n---\n{task}\n"), &["--review", "deleted-tests"], 3),
+        ("- [ ] T1 hide (run: mv tests/test_a.py tests/test_a.txt)\n".to_owned(), &[], 3),
         ("- [ ] T1 lock (run: echo 1 > Cargo.lock)\n".to_owned(), &[], 0),
         ("- [ ] T1 lock (run: echo 1 > Cargo.lock)\n".to_owned(), &["--review", "risky"], 3),
         ("---\nreview: required\n---\n- [ ] T1 plain (run: echo 1 > one.txt)\n".to_owned(), &[], 3),

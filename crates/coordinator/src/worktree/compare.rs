@@ -8,7 +8,7 @@ use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::kept_out::secret_in;
 use orchestrate_core::review::{BranchChanges, ChangedFile};
-use orchestrate_core::test_changes::{FileVersions, weakened_tests};
+use orchestrate_core::test_changes::{FileVersions, reads_tests_of, weakened_tests};
 use orchestrate_core::{ChangedPath, ComparedWork, Oid, TaskRecord, WorkCompared};
 use orchestrate_git::{ChangeStatus, FileChange, GitError, Repo};
 
@@ -24,6 +24,8 @@ use crate::worktree::worktrees;
 const MAX_READ_FILES: usize = 1_000;
 /// The largest file that is read for this; tests are written by people.
 const MAX_READ_BYTES: usize = 1 << 20;
+/// How much of what was read is held at once, for tests that move from one file to another.
+const MAX_HELD_BYTES: usize = 16 << 20;
 
 impl Workspace {
     /// Records which files the work at the branch's tip changes.
@@ -79,7 +81,7 @@ pub(crate) fn changes_between(
     (from, to): (&Oid, &Oid),
     files: Vec<FileChange>,
 ) -> Result<BranchChanges, GitError> {
-    let (mut versions, mut secrets) = (Vec::new(), Vec::new());
+    let (mut versions, mut secrets, mut held) = (Vec::new(), Vec::new(), 0);
     for file in files.iter().take(MAX_READ_FILES) {
         let read = read_versions(repo, (from, to), file)?;
         let path = text(&file.path);
@@ -87,14 +89,33 @@ pub(crate) fn changes_between(
             let how = if file.status == ChangeStatus::Added { "new" } else { "changed" };
             secrets.push(format!("{} is {how}: {reason}", shown(&path)));
         }
-        let text_of = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        let (before, after) = (text_of(read.before), text_of(read.after));
-        versions.push(FileVersions { path, before, after, is_deleted: file.status == ChangeStatus::Deleted });
+        let version = versions_of(file, path, read);
+        held += [&version.before, &version.after].into_iter().flatten().map(String::len).sum::<usize>();
+        let is_too_much = held > MAX_HELD_BYTES;
+        versions.push(if is_too_much { FileVersions { before: None, after: None, ..version } } else { version });
     }
     let loses_most = repo.store().loses_most(from, to)?;
     let weakened = weakened_tests(&versions);
     let files = files.into_iter().map(changed_file).collect();
     Ok(BranchChanges { files, loses_most, own: None, secrets, weakened })
+}
+
+/// Returns both versions of a file for a look at its tests. What is not known of one version would look like something
+/// that the other has lost, so that neither is given then.
+fn versions_of(file: &FileChange, path: String, read: Versions) -> FileVersions {
+    let text_of = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let (before, after) = (text_of(read.before), text_of(read.after));
+    let old_path = file.old_path.as_deref().map(text);
+    // A file of tests under a name by which no tool finds them is gone.
+    if let Some(path) = old_path.filter(|old| reads_tests_of(old) && !reads_tests_of(&path)) {
+        return FileVersions { path, before, after: None, is_deleted: true };
+    }
+    let is_deleted = file.status == ChangeStatus::Deleted;
+    let is_half = before.is_some() && after.is_none() && !is_deleted;
+    if is_half || !reads_tests_of(&path) {
+        return FileVersions { path, before: None, after: None, is_deleted };
+    }
+    FileVersions { path, before, after, is_deleted }
 }
 
 /// A file before and after a change; `None` if it is not there, or too large to be read.

@@ -8,4 +8,4 @@ mod dialects;
 mod reading;
 mod weakening;
 
-pub use weakening::{FileVersions, weakened_tests};
+pub use weakening::{FileVersions, reads_tests_of, weakened_tests};

@@ -34,6 +34,11 @@ struct Known {
     path: String,
 }
 
+/// Reports whether tests in a file of this name can be read, by its language.
+pub fn reads_tests_of(path: &str) -> bool {
+    Dialect::of(path).is_some()
+}
+
 /// Both versions of a file, read.
 struct Both<'f> {
     file: &'f FileVersions,

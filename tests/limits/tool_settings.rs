@@ -105,7 +105,7 @@ fn each_says_where_it_comes_from() -> Outcome {
         require(&by_default, key, value, "default")?;
     }
     let extensions = by_default.get("tools.file_operations.allowed_extensions");
-    if extensions.is_none_or(|setting| !setting["value"].is_null()) {
+    if extensions.is_none_or(|(value, _)| !value.is_empty()) {
         return fail("some kinds of files are refused by default");
     }
     for variable in ["RALPH_TOOLS_CONFIG", "ORCHESTRATE_TOOLS_CONFIG"] {

@@ -303,7 +303,7 @@ fn a_new_test_is_no_risk() -> Outcome {
     world.types(&["run", "plan.md"], 0)?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
     let risks = [&listed[0]["risk"], &listed[1]["risk"]];
-    says(&world.types(&["review"], 0)?, &["TOKENS  COST\n"])?;
+    says(&world.types(&["review"], 0)?, &["TOKENS  COST  TITLE\n"])?;
     says(
         &world.types(&["review", "T2"], 0)?,
         &["0 tokens, cost -\n", "risk: tests/old.sh is changed: it is a test\n"],

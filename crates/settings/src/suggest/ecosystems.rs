@@ -111,7 +111,7 @@ pub(super) const ECOSYSTEMS: &[Ecosystem] = &[
         name: "go", kind: Kind::Go, manager: "go",
         locks: &["go.sum"], manifests: &["go.mod", "go.work"],
         setup: |files| (!files.has("vendor/modules.txt")).then(|| "go mod download".to_owned()),
-        brought: &["vendor"], verify: |_, _| Some("go test ./...".to_owned()),
+        brought: &[], verify: |_, _| Some("go test ./...".to_owned()),
     },
     Ecosystem {
         name: "maven", kind: Kind::Jvm, manager: "mvn",

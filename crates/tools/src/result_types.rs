@@ -149,7 +149,11 @@ const OBJECTS: &[Known] = &[
             ("merging", "the commit that is being merged, if one is"),
         ],
     ),
-    ("git_diff", "ShownDiff", &[("diff", "the diff"), ("withheld", "paths that differ, but may not be shown")]),
+    (
+        "git_diff",
+        "ShownDiff",
+        &[("diff", "the diff"), ("withheld", "paths that differ, but may not be shown, if there are any")],
+    ),
     (
         "git_commit",
         "GitCommit",
@@ -212,7 +216,7 @@ const OBJECTS: &[Known] = &[
             ("branch", "the branch there"),
             ("commit", "its tip now"),
             ("state", "whether it is new, was moved, or was there already"),
-            ("uncommitted", "what was not pushed, since it is not committed"),
+            ("uncommitted", "what was not pushed, since it is not committed, if anything"),
         ],
     ),
     (

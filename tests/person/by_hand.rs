@@ -17,7 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
 fn a_persons_commit_and_files_become_the_work() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make one (run: echo 1 > one; echo 1 > two)\n")?;
-    world.types(&["run", "plan.md", "--merge", "review", "--verify", "test -e one"], 3)?;
+    world.types(&["run", "plan.md", "--merge", "review", "--verify", "test ! -e never"], 3)?;
     let folder = world.types(&["open", "T1"], 0)?.stdout.trim_end().to_owned();
     let by_hand = |name: &str, text: &str| std::fs::write(std::path::Path::new(&folder).join(name), text);
     by_hand("one", "by hand\n")?;

@@ -17,6 +17,8 @@ use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, Sessio
 
 /// The environment variable that, set to `all`, adds the public projects.
 const LONG_FORM: &str = "ORCHESTRATE_FIELD";
+/// The setting that names registries whose addresses are not public ones; it is passed on.
+const SETUP_HOSTS: &str = "ORCHESTRATE_WORKTREE_SETUP_HOSTS";
 /// The folder of programs below the home that a project's setup may fill.
 const PROGRAMS: &str = ".pyenv/versions/field/bin";
 /// The tasks: one only adds a file, the check of the merged tree finds the bug of one, and one has its own check.
@@ -70,6 +72,9 @@ fn follow(project: &Project, tier: Confinement) -> Outcome {
     (project.lay_out)(&world)?;
     repository.commit_all("Start")?;
     let mut session = Session::new(&world.home, repository.path(), tier)?.with_programs(PROGRAMS);
+    if let Ok(hosts) = std::env::var(SETUP_HOSTS) {
+        session = session.with_variable(SETUP_HOSTS, &hosts);
+    }
     let check = match project.init {
         Some(words) => {
             let said = session.types("orchestrate init --yes")?;

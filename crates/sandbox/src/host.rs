@@ -201,8 +201,11 @@ pub(crate) fn programs_of_user() -> &'static Programs {
 
 /// Where the system's Java and Maven have the files without which they do not start, or start otherwise: distributions
 /// put links to them into `/usr` (Debian: `/etc/java-17-openjdk`, `/etc/maven`). A `*` stands for the rest of a name.
-/// The settings of Maven for repositories may contain passwords, so they are not among them.
-const JAVA_SETTINGS: [&str; 3] = ["java-*", "maven/logging", "maven/m2.conf"];
+const JAVA_SETTINGS: [&str; 4] = ["java-*", "maven/logging", "maven/m2.conf", "maven/toolchains.xml"];
+/// The settings of Maven for repositories, without which it does not start where it sees that they exist.
+const MAVEN_SETTINGS: &str = "maven/settings.xml";
+/// The elements of these settings that contain a secret, or name one.
+const MAVEN_SECRETS: [&str; 4] = ["<username", "<password", "<privateKey", "<passphrase"];
 /// The file of such a folder that contains passwords.
 const JAVA_PASSWORDS: &str = "management/jmxremote.password";
 
@@ -213,7 +216,25 @@ fn java_settings(folder: &Path) -> Vec<PathBuf> {
         let passwords = path.join(JAVA_PASSWORDS);
         if passwords.exists() { around(&path, &[&passwords]) } else { vec![path] }
     };
-    found.flat_map(without_passwords).collect()
+    let mut shown: Vec<PathBuf> = found.flat_map(without_passwords).collect();
+    let settings = folder.join(MAVEN_SETTINGS);
+    if std::fs::read_to_string(&settings).is_ok_and(|text| !names_secret(&text)) {
+        shown.push(settings);
+    }
+    shown
+}
+
+/// Reports whether settings of Maven have an element for secrets. The file that is installed has some in comments.
+fn names_secret(settings: &str) -> bool {
+    let mut rest = settings;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        if MAVEN_SECRETS.iter().any(|element| before.contains(element)) {
+            return true;
+        }
+        // A comment without an end is none.
+        rest = comment.split_once("-->").map_or(comment, |(_, after)| after);
+    }
+    MAVEN_SECRETS.iter().any(|element| rest.contains(element))
 }
 
 /// Returns where the user's shell looks for programs.
@@ -322,6 +343,7 @@ pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
@@ -365,16 +387,15 @@ mod tests {
             "java-21-openjdk/net.properties",
             "maven/m2.conf",
             "maven/logging/simplelogger.properties",
-            "maven/settings.xml",
             "passwd",
         ] {
             std::fs::create_dir_all(place.path().join(name).parent().unwrap()).unwrap();
             std::fs::write(place.path().join(name), "").unwrap();
         }
-        let found = java_settings(place.path()).into_iter();
-        let mut found: Vec<String> =
-            found.map(|path| path.strip_prefix(place.path()).unwrap().display().to_string()).collect();
-        found.sort();
+        let found = || {
+            let found = java_settings(place.path()).into_iter();
+            found.map(|path| path.strip_prefix(place.path()).unwrap().display().to_string()).collect::<BTreeSet<_>>()
+        };
         let expected = [
             "java-17-openjdk",
             "java-21-openjdk/management/management.properties",
@@ -382,7 +403,17 @@ mod tests {
             "maven/logging",
             "maven/m2.conf",
         ];
-        assert_eq!(found, expected);
+        let expected = BTreeSet::from(expected.map(str::to_owned));
+        assert_eq!(found(), expected);
+        let table = [
+            ("<settings><!-- <password>example</password> --></settings>", true),
+            ("<settings><!-- a --><server><password>s</password></server></settings>", false),
+            ("<settings><!-- <password>s</password></settings>", false),
+        ];
+        for (text, is_shown) in table {
+            std::fs::write(place.path().join(MAVEN_SETTINGS), text).unwrap();
+            assert_eq!(found().contains(MAVEN_SETTINGS), is_shown, "{text}");
+        }
     }
 
     #[test]

@@ -205,7 +205,7 @@ const JAVA_SETTINGS: [&str; 4] = ["java-*", "maven/logging", "maven/m2.conf", "m
 /// The settings of Maven for repositories, without which it does not start where it sees that they exist.
 const MAVEN_SETTINGS: &str = "maven/settings.xml";
 /// The elements of these settings that contain a secret, or name one.
-const MAVEN_SECRETS: [&str; 4] = ["<username", "<password", "<privateKey", "<passphrase"];
+const MAVEN_SECRETS: [&str; 5] = ["<username", "<password", "<privateKey", "<passphrase", "<httpHeaders"];
 /// The file of such a folder that contains passwords.
 const JAVA_PASSWORDS: &str = "management/jmxremote.password";
 

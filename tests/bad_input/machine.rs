@@ -185,10 +185,10 @@ fn a_repository_that_becomes_read_only_parks_the_run() -> Outcome {
     world.write("plan.md", &format!("- [ ] T1 one (run: {command})\n"))?;
     let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy; cd $state/copy
         export XDG_STATE_HOME=$state/own; $1 run $2 & run=$!
-        until begun=$(find $state/own -name begun.log) && test -n \"$begun\"; do :; done
+        until begun=$(find $state/own -name begun.log) && test -n \"$begun\" || ! kill -0 $run; do :; done
         mount -o remount,ro none $state/copy; touch $(dirname $begun)/go.log; wait $run; echo first $?
         mount -o remount,rw none $state/copy; $1 status; $1 resume; echo second $?";
-    let ran = on_a_file_system(&world, "size=64m", script)?.exits(0)?;
+    let ran = on_a_file_system(&world, "size=400m", script)?.exits(0)?;
     require_words(&ran.stdout, &["first 1\n", "T1    ready", "second 0\n"])?;
     require_words(&ran.stderr, &["the repository is read-only", "`orchestrate resume` continues"])
 }

@@ -206,6 +206,8 @@ impl Archive {
                 | GitError::TooLarge { path, .. },
             ) => Ok(vec![text(&path)]),
             Err(GitError::UnfinishedMerge { files, .. }) => Ok(files),
+            // The work can be reviewed all the same where nothing can be stored.
+            Err(error) if error.is_read_only() || error.is_disk_full() => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
     }

@@ -103,8 +103,8 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
 fn a_filter_of_a_nested_repository_is_silent(tier: Confinement) -> Outcome {
     play(
         tier,
-        "git init -q nested && cd nested && git config filter.x.clean \"$PWD/../evil.sh\" && \
-         git config filter.x.smudge \"$PWD/../evil.sh\" && echo '* filter=x' > .gitattributes && echo data > data.txt; \
+        "top=$PWD; git init -q nested && cd nested && git config filter.x.clean \"$top/evil.sh\" && \
+         git config filter.x.smudge \"$top/evil.sh\" && echo '* filter=x' > .gitattributes && echo data > data.txt; \
          cd .. ; echo '* filter=x' > .gitattributes; true",
         &["-C", "nested", "add", "-A"],
     )

@@ -316,7 +316,7 @@ fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
     world.repository.write("plan.md", &format!("- [ ] T1 one (run: touch one)\n{}", tasks.collect::<String>()))?;
     world.types(&["run", "plan.md", "--verify", "test -e one", "--no-verify-base"], 3)?;
     let verifier = world.repository.worktree("+verifier")?;
-    std::fs::write(world.repository.path().join(".git/worktrees/-verifier/index"), "cut off")?;
+    std::fs::write(world.repository.path().join(".git/worktrees/+verifier/index"), "cut off")?;
     world.types(&["approve", "T2"], 3)?;
     std::fs::remove_dir_all(&verifier)?;
     std::fs::write(&verifier, "a file")?;

@@ -644,7 +644,7 @@ fn a_panicking_worker_fails_its_task_alone() -> Outcome {
     let change = |settings: &mut orchestrate_coordinator::Settings| {
         settings.model = Some(Arc::clone(&model));
         settings.run.max_agents = 1;
-        settings.run.budget_tokens = Some(16_000);
+        settings.run.budget_tokens = Some(17_000);
     };
     let played = World::lived_in()?.play(plan, &Script::default(), change)?;
     played.require(70, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;

@@ -76,7 +76,7 @@ fn snapshot(commit: &str, tree: &str) -> Event {
         tree,
         on_branch: true,
         left_out: Vec::new(),
-        aside: LeftAside::default(),
+        aside: Default::default(),
     }
 }
 

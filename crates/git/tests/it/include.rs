@@ -84,7 +84,7 @@ fn names_and_modes_are_kept() {
 #[test]
 fn a_copy_is_not_newer_than_the_file() {
     let fixture = naming("local/\n");
-    write_files(fixture.project(), &[("local/program", "built")]);
+    write_files(&fixture.project(), &[("local/program", "built")]);
     let built = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let program = std::fs::File::options().write(true).open(fixture.project().join("local/program")).unwrap();
     program.set_modified(built).unwrap();

@@ -254,13 +254,13 @@ fn no_room() -> Outcome {
     }
     let coordinator = world.coordinator(&Script::default(), |settings| {
         settings.run.verify =
-            Some("mkdir -p target && for i in $(seq 4000); do truncate -s 19G target/$i; done".to_owned());
+            Some("mkdir -p target && truncate -s 1G $(seq -f target/%g 9000)".to_owned());
         settings.run.verify_base = true;
-        settings.run.warm_limit = WarmLimit { mib: u64::from(u32::MAX), files: 10_000 };
+        settings.run.warm_limit = WarmLimit { mib: u64::from(u32::MAX), files: 20_000 };
     })?;
     let plan = plan_input("- [ ] T1 one (run: touch one)\n")?;
     let ended = runtime()?.block_on(coordinator.run(plan));
     let said = ended.err().map_or_else(|| "it ran".to_owned(), |error| error.to_string());
-    let words = "start the agent of T1: its worktree takes 77";
+    let words = "start the agent of T1: its worktree takes 9216";
     if said.starts_with(words) && said.contains(" MiB, and the disk of ") { Ok(()) } else { fail(said) }
 }

@@ -16,6 +16,9 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
     let record = context.task(&task)?;
     let (layout, run) = (context.host.layout.clone(), context.run.clone());
     let (path, trash) = (layout.worktree(&run, &task), layout.trash());
+    if !path.exists() && !record.is_prepared() {
+        return Ok(());
+    }
     let moved = context.git(move |repo| {
         if !path.exists() {
             return repo.worktrees().discard(&path, &trash).map(Some);

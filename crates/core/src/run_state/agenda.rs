@@ -105,7 +105,8 @@ impl RunState {
             List::Candidate => self.candidate(record).is_some(),
             List::Abandoned => !has_worker && !state.is_settled() && self.lost_parent(record).is_some(),
             List::GoesOn => self.can_go_on(record),
-            List::Releasable => state.is_merged() && record.is_prepared(),
+            // The worktree of a command counts as lost once it has begun, and is there nevertheless.
+            List::Releasable => state.is_merged() && (record.is_prepared() || record.is_command()),
         }
     }
 

@@ -244,7 +244,12 @@ impl Process {
             Effect::StartMerge(step) => self.spawn(Input::MergeEnded, merge::carry_out(world, step)),
             Effect::VerifyBase(command) => self.spawn(Input::BaseVerified, merge::verify_base(world, command)),
             Effect::ReleaseWorktree(task) => self.spawn(Input::WorktreeReleased(task.clone()), async move {
-                world.append(move |_| vec![Event::WorktreeLost { task }]).await;
+                world
+                    .append(move |state| {
+                        let is_there = state.task(&task).is_some_and(|record| record.is_prepared());
+                        if is_there { vec![Event::WorktreeLost { task }] } else { Vec::new() }
+                    })
+                    .await;
             }),
             Effect::GiveUp(task) => self.give_up(task),
             Effect::AskApprover(call) => unreachable!("there is no approver to ask about {call}"),

@@ -253,8 +253,7 @@ fn no_room() -> Outcome {
         return Ok(());
     }
     let coordinator = world.coordinator(&Script::default(), |settings| {
-        settings.run.verify =
-            Some("mkdir -p target && truncate -s 1G $(seq -f target/%g 9000)".to_owned());
+        settings.run.verify = Some("mkdir -p target && truncate -s 1G $(seq -f target/%g 9000)".to_owned());
         settings.run.verify_base = true;
         settings.run.warm_limit = WarmLimit { mib: u64::from(u32::MAX), files: 20_000 };
     })?;

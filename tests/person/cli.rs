@@ -47,8 +47,8 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
         (&["run", "plan.md", "--bogus"], "--bogus"),
         (&["run", "plan.md", "--max-agents", "0"], "from 1 to 1000"),
         (
-            &["run", "plan.md", "--context-tokens", "2999"],
-            "a whole number, at least 3000, since an agent's instructions",
+            &["run", "plan.md", "--context-tokens", "3499"],
+            "a whole number, at least 3500, since an agent's instructions",
         ),
         (&["run", "plan.md", "--deny", "Bash(x"], "parenthesis"),
         (&["run", "plan.md", "--deny", "nosuchtool"], "no such tool"),

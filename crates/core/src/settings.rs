@@ -21,7 +21,7 @@ pub const ROOT_CONTEXT_TOKENS: u64 = 1_000_000;
 /// The name of the root agent beside its id, which is that of its task.
 pub const ROOT_AGENT: &str = "main_ralph_coordinator";
 /// The smallest context in which the shipped roles can reliably read something, write something and finish.
-pub const LEAST_CONTEXT_TOKENS: u64 = 3_000;
+pub const LEAST_CONTEXT_TOKENS: u64 = 3_500;
 /// Why it cannot be less, as the end of a sentence.
 pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tools alone take up most of that";
 /// Default number of agents at work at once.

@@ -274,12 +274,12 @@ fn a_budget_comes_from_the_parent() {
     story.spawn(wanting("four", "one", Some(20_000))).unwrap();
     let budgets = ["one", "two", "three", "four"].map(|id| budget(&story, id));
     assert_eq!(budgets, [Some(10_000), Some(28_000), None, Some(8_000)]);
-    let small = "a budget of 7095 tokens is too small: the first request of such an agent reserves up to about 7096; give \
+    let small = "a budget of 7595 tokens is too small: the first request of such an agent reserves up to about 7596; give \
                  it several times as much";
-    assert_eq!(story.spawn(wanting("five", "a", Some(7_095))), Err(small.to_owned()));
-    story.spawn(wanting("five", "a", Some(7_096))).unwrap();
+    assert_eq!(story.spawn(wanting("five", "a", Some(7_595))), Err(small.to_owned()));
+    story.spawn(wanting("five", "a", Some(7_596))).unwrap();
     story.begin("five");
-    let refused = "agent five has only 5322 tokens left for its children, and a child needs at least 7096";
+    let refused = "agent five has only 5697 tokens left for its children, and a child needs at least 7596";
     assert_eq!(story.spawn(wanting("six", "five", None)), Err(refused.to_owned()));
 }
 

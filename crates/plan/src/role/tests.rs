@@ -295,8 +295,8 @@ fn what_is_no_role_says_why() {
         ),
         ("---\nmaxTurns: many\n---\nx\n", "read role `helper`, line 2: `maxTurns` expects a number of turns"),
         (
-            "---\nmetadata:\n  orchestrate-context-tokens: 2999\n---\nx\n",
-            "read role `helper`, line 3: `orchestrate-context-tokens` expects a number of tokens from 3000, since an \
+            "---\nmetadata:\n  orchestrate-context-tokens: 3499\n---\nx\n",
+            "read role `helper`, line 3: `orchestrate-context-tokens` expects a number of tokens from 3500, since an \
              agent's instructions and tools alone take up most of that",
         ),
         (

@@ -107,8 +107,10 @@ fn on_request() -> Outcome {
     if silenced.stderr.contains("the base") {
         return fail(silenced.stderr);
     }
+    // A repository does not take away what its user has not.
     world.repository.write("orchestrate.toml", "verify_base = false\n")?;
-    world.types(&run, 0).map(drop)
+    says(&world.types(&run, 2)?, &["`verify_base` stays at true: a repository cannot widen it to false"])?;
+    world.types(&[&run[..], &["--no-verify-base"]].concat(), 0).map(drop)
 }
 
 fn for_programs() -> Outcome {

@@ -155,7 +155,7 @@ fn a_read_only_state_is_refused() -> Outcome {
         mount -o remount,rw none $state; $1 run $2 >/dev/null; echo second $?; $1 status >/dev/null
         mount -o remount,ro none $state; $1 status; echo third $?; $1 resume; echo fourth $?
         mount -o remount,rw none $state; $1 status >/dev/null; echo fifth $?";
-    let ran = on_a_file_system(&world, "size=64m", script)?.exits(0)?;
+    let ran = on_a_file_system(&world, "size=400m", script)?.exits(0)?;
     // The control: the second and the fifth command are like the ones before them, with a state that can be written.
     require_words(&ran.stdout, &["first 2\n", "second 0\n", "third 2\n", "fourth 2\n", "fifth 0\n"])?;
     let said = ran.stderr.matches("hint: make it writable or set XDG_STATE_HOME").count();
@@ -170,7 +170,7 @@ fn a_read_only_repository_is_refused() -> Outcome {
     let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy
         mount -o remount,ro none $state/copy; cd $state/copy; export XDG_STATE_HOME=$state/own; $1 run $2; echo first $?
         $1 status; echo second $?; mount -o remount,rw none $state/copy; $1 run $2 >/dev/null; echo third $?";
-    let ran = on_a_file_system(&world, "size=64m", script)?.exits(0)?;
+    let ran = on_a_file_system(&world, "size=400m", script)?.exits(0)?;
     // The control: the same plan runs in the same copy once that can be written.
     require_words(&ran.stdout, &["first 2\n", "second 2\n", "third 0\n"])?;
     require_words(&ran.stderr, &["Read-only file system", "make it writable, or work in a writable clone"])

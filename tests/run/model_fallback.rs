@@ -281,6 +281,8 @@ fn a_fall_back_without_a_key_is_refused() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("plan.md", PLAN)?;
     let arguments = ["run", "plan.md", "--fallback-models", "gemini/test"];
-    let ran = world.orchestrate(&arguments).env("OPENAI_API_KEY", "k").run()?.exits(2)?;
+    // The plan chooses a provider that the user allows.
+    let run = world.orchestrate(&arguments).env("OPENAI_API_KEY", "k").env("ORCHESTRATE_ALLOWED_PROVIDERS", "openai");
+    let ran = run.run()?.exits(2)?;
     if ran.stderr.contains("GEMINI_API_KEY") { Ok(()) } else { fail(ran.stderr) }
 }

@@ -558,7 +558,11 @@ fn the_fixed_prompt_is_small() -> Outcome {
     let (counter, requests) = (Tokenizer::load()?, played.requests()?);
     let Some(first) = requests.first() else { return fail(played.story()) };
     let tokens = fixed_tokens(&first.system, &first.tools, &counter);
-    if tokens < 2_500 && first.tools.len() == 22 { Ok(()) } else { fail(format!("{tokens} tokens, {} tools", first.tools.len())) }
+    if tokens < 2_500 && first.tools.len() == 22 {
+        Ok(())
+    } else {
+        fail(format!("{tokens} tokens, {} tools", first.tools.len()))
+    }
 }
 
 fn the_smallest_context_is_enough_to_work_in() -> Outcome {

@@ -23,8 +23,10 @@ use crate::error::CoordinatorError;
 use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::release::hold_files;
 
-/// How long deleted worktrees may keep the user waiting; the rest is deleted in the background.
+/// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the background.
 const EMPTYING: Duration = Duration::from_secs(1);
+/// What is deleted in the meantime even if the cleaning has taken longer already.
+const LEAST_EMPTYING: Duration = Duration::from_millis(100);
 /// How many ignored files and folders a reason names before only counting them.
 const NAMED_PATHS: usize = 5;
 
@@ -107,7 +109,7 @@ impl Archive {
             return Ok(cleaned);
         }
         let journal = Journal::resume_for(&self.store, run, Purpose::Clean)?;
-        let mut cleaned = Cleaned::default();
+        let (mut cleaned, begun) = (Cleaned::default(), Instant::now());
         // Worktrees removed before an error must still be recorded.
         let surveyed = self.survey(run, options, &mut cleaned);
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
@@ -116,7 +118,7 @@ impl Archive {
             // Nothing depends on this event, so it may follow the act that it records.
             journal.append_blocking(Event::RunCleaned { tasks })?;
         }
-        let emptied = empty(&self.layout.trash());
+        let emptied = empty(&self.layout.trash(), begun);
         (cleaned.undeleted, cleaned.goes_on) = (emptied.undeleted, emptied.goes_on);
         surveyed?;
         self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
@@ -277,9 +279,9 @@ pub(super) struct Emptied {
     pub(super) goes_on: bool,
 }
 
-/// Empties the trash, including leftovers of a killed cleaning; everything in it is stored elsewhere. What takes long
-/// is left to a process that outlives this one.
-pub(super) fn empty(trash: &Path) -> Emptied {
+/// Empties the trash for a cleaning that began then, including leftovers of a killed one; everything in it is stored
+/// elsewhere. What takes long is left to a process that outlives this one.
+pub(super) fn empty(trash: &Path, begun: Instant) -> Emptied {
     let mut emptied = Emptied::default();
     let places = match std::fs::read_dir(trash) {
         Ok(places) => places,
@@ -289,8 +291,8 @@ pub(super) fn empty(trash: &Path) -> Emptied {
             return emptied;
         }
     };
-    let begun = Instant::now();
-    let is_late = || begun.elapsed() >= EMPTYING;
+    let until = (begun + EMPTYING).max(Instant::now() + LEAST_EMPTYING);
+    let is_late = || Instant::now() >= until;
     let mut left = Vec::new();
     for place in places.filter_map(Result::ok).map(|entry| entry.path()) {
         // Another cleaning may be about to move something into a folder that is still empty.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use orchestrate_core::{Oid, RunId};
 use orchestrate_git::{GitError, RefEntry};
@@ -89,6 +90,7 @@ impl Archive {
     ///
     /// See [`Archive::would_discard`]; also fails if something cannot be removed. Discarding again continues.
     pub fn discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
+        let begun = Instant::now();
         let found = self.would_discard(run)?;
         let removal = self.store.begin_removal(run)?;
         for path in &found.worktrees {
@@ -113,7 +115,7 @@ impl Archive {
         self.layout.remove_empty_run(run);
         self.layout.remove_empty_run(run);
         removal.finish()?;
-        let emptied = empty(&self.layout.trash());
+        let emptied = empty(&self.layout.trash(), begun);
         (discarded.undeleted, discarded.goes_on) = (emptied.undeleted, emptied.goes_on);
         Ok(discarded)
     }

@@ -175,8 +175,8 @@ fn adopted_work_whose_check_fails_goes_to_the_agent() {
     story.tell([Event::TaskReturned { task: task(), cause: ReturnCause::TaskCheck, text, onto: None }]);
     assert_eq!(story.state(), TaskState::Running);
     // What the agent makes of it was approved by nobody.
-    let other = Event::TaskCommitted { task: task(), commit: "c3".into(), tree: "t2".into(), summary: String::new() };
-    story.tell([other, verified("t2", true)]);
+    let other = Event::TaskCommitted { task: task(), commit: "c3".into(), tree: "t3".into(), summary: String::new() };
+    story.tell([other, verified("t3", true)]);
     assert_eq!(story.0.due_facts(), [Event::ReviewRequested { task: task() }]);
 }
 

@@ -35,6 +35,9 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     require_words(&refused, &["1 commit and 2 files of yours are not in it", "orchestrate adopt T1"])?;
     let waits = world.types(&["adopt", "T1", "-m", "Mend two", "--json"], 3)?.json()?;
     world.types(&["adopt", "T1"], 2)?;
+    // What was reviewed is not what would be approved.
+    world.types(&["approve", "T1"], 2)?;
+    world.types(&["review", "T1"], 0)?;
     let ended = world.types(&["approve", "T1", "--json"], 0)?.json()?;
     if at(&waits, "/tasks/0/state")? != "awaiting_review" {
         return fail(format!("{waits:#}"));

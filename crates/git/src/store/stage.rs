@@ -21,7 +21,7 @@ use orchestrate_core::git_path::is_storable;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use crate::error::GitError;
+use crate::error::{GitError, says_read_only};
 use crate::repo::full_disk;
 use crate::repo::probe;
 use crate::repo::repository::{Repo, theirs};
@@ -295,10 +295,13 @@ impl Stager<'_> {
         value.map(|value| named(value.map(<[u8]>::to_vec))).map_err(|error| unstorable(path, error.message()))
     }
 
-    /// Returns why a file was not stored: because of the file, unless the disk is full.
+    /// Returns why a file was not stored: because of the file, unless the disk is full or the repository is read-only.
     fn uncommitted(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
+        let of_repository =
+            move |error: git2::Error| GitError::library(format!("store {}", path_of(path).display()))(error);
         move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
-            Some(full) => GitError::library(format!("store {}", path_of(path).display()))(full),
+            Some(full) => of_repository(full),
+            None if says_read_only(error.message()) => of_repository(error),
             None => unstorable(path, error.message()),
         }
     }

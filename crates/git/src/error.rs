@@ -420,6 +420,11 @@ pub enum GitError {
 #[error("{0}")]
 pub struct LibraryError(#[from] git2::Error);
 
+/// Reports whether an error in writing says that the place cannot be written to.
+pub(crate) fn says_read_only(text: &str) -> bool {
+    text.contains("Read-only file system") || text.contains("Permission denied")
+}
+
 impl GitError {
     /// Reports whether the disk is full, so that the caller can pause instead of failing.
     pub fn is_disk_full(&self) -> bool {
@@ -437,13 +442,12 @@ impl GitError {
 
     /// Reports whether the repository cannot be written to.
     pub fn is_read_only(&self) -> bool {
-        let says = |text: &str| text.contains("Read-only file system") || text.contains("Permission denied");
         match self {
             GitError::Io { source, .. } => {
                 matches!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
             }
-            GitError::Library { source: LibraryError(error), .. } => says(error.message()),
-            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => says(reason),
+            GitError::Library { source: LibraryError(error), .. } => says_read_only(error.message()),
+            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => says_read_only(reason),
             _ => false,
         }
     }

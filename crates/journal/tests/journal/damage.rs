@@ -152,7 +152,7 @@ fn flip(path: &Path, column: &str, seq: u64) {
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(&format!(
-            "DROP TRIGGER events_are_final;
+            "DROP TRIGGER IF EXISTS events_are_final;
              UPDATE events SET {column} = {} WHERE seq = {seq};",
             if column == "ts_ms" { "ts_ms + 1".to_owned() } else { format!("replace({column}, 'T1', 'T3')") }
         ))

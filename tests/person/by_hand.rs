@@ -1,5 +1,6 @@
 //! Work by hand: what a person changes in an agent's worktree and on its branch, and parts of an agent's work.
 
+use orchestrate_core::TaskState;
 use orchestrate_core::event::ReturnCause;
 use orchestrate_core::settings::MergeMode;
 use serde_json::json;
@@ -9,6 +10,7 @@ use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, r
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("by_hand::a_persons_commit_and_files_become_the_work", a_persons_commit_and_files_become_the_work),
+        case("by_hand::a_conflict_is_resolved_by_hand", a_conflict_is_resolved_by_hand),
         case("by_hand::a_part_is_merged_and_the_rest_goes_back", a_part_is_merged_and_the_rest_goes_back),
         case("by_hand::a_file_that_looks_like_a_secret_is_taken_by_name", a_secret_is_taken_by_name),
     ]
@@ -52,6 +54,28 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     }
     let own = world.repository.git(&["log", "-1", "--format=%b", "--grep", "Mend two", &result])?;
     if own.contains("Assisted-by") || !own.contains("Orchestrate-Task: T1") { fail(own) } else { Ok(()) }
+}
+
+/// The agent whose work conflicts says that it is done, whatever it is told.
+fn a_conflict_is_resolved_by_hand() -> Outcome {
+    let world = World::plain()?;
+    let script = Script::default()
+        .rule(write("T1", "shared.txt", "one\n"))
+        .rule(write("T2", "shared.txt", "two\n"))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let played = world.play("- [ ] T1 one\n- [ ] T2 two\n", &script, |_| {})?;
+    let conflicted = played.report.tasks.iter().find(|task| task.state == TaskState::Conflicted);
+    let Some(task) = conflicted.map(|task| task.id.as_str()) else { return fail(played.story()) };
+    let refused = world.types(&["adopt", task], 2)?.stderr;
+    require_words(&refused, &["these conflicts are not resolved: shared.txt:1"])?;
+    let folder = world.types(&["open", task], 0)?.stdout.trim_end().to_owned();
+    std::fs::write(std::path::Path::new(&folder).join("shared.txt"), "one\ntwo\n")?;
+    world.types(&["adopt", task, "-m", "Keep both lines"], 0)?;
+    let integration = &played.report.integration_branch;
+    let own = world.repository.git(&["log", "-1", "--format=%s", "--grep", "Keep both", integration])?;
+    let text = world.repository.show(integration, "shared.txt")?;
+    if (text.as_str(), own.trim_end()) == ("one\ntwo", "Keep both lines") { Ok(()) } else { fail(text) }
 }
 
 /// All of the work is approved with it, and nothing returns.

@@ -123,25 +123,25 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     Toolchain {
         programs: &["uv", "uvx"],
         variables: &[("UV_PYTHON_INSTALL_DIR", Folder), ("UV_PYTHON_DOWNLOADS", Text("never")), ("UV_OFFLINE", Offline("1"))],
-        ..row("uv", &[Named("UV_PYTHON_INSTALL_DIR"), Usual(".local/share/uv/python")], &["."])
+        ..row("uv", &[Named("UV_PYTHON_INSTALL_DIR"), BelowNamed("XDG_DATA_HOME", "uv/python"), Usual(".local/share/uv/python")], &["."])
     },
     Toolchain {
-        ..row("uv tools", &[Named("UV_TOOL_DIR"), Usual(".local/share/uv/tools")], &["."])
+        ..row("uv tools", &[Named("UV_TOOL_DIR"), BelowNamed("XDG_DATA_HOME", "uv/tools"), Usual(".local/share/uv/tools")], &["."])
     },
-    row("pipx", &[Named("PIPX_HOME"), Usual(".local/share/pipx"), Usual(".local/pipx")], &["venvs", "shared", "py"]),
+    row("pipx", &[Named("PIPX_HOME"), BelowNamed("XDG_DATA_HOME", "pipx"), Usual(".local/share/pipx"), Usual(".local/pipx")], &["venvs", "shared", "py"]),
     Toolchain {
         programs: &["python3", "python", "pip", "pip3"],
         variables: &[("PYTHONUSERBASE", Folder)],
         ..row("pip --user", &[Named("PYTHONUSERBASE"), Usual(".local")], &["lib/python3*"])
     },
-    row("poetry", &[Named("POETRY_HOME"), Usual(".local/share/pypoetry")], &["venv"]),
+    row("poetry", &[Named("POETRY_HOME"), BelowNamed("XDG_DATA_HOME", "pypoetry"), Usual(".local/share/pypoetry")], &["venv"]),
     Toolchain {
         variables: &[("NVM_DIR", Folder)],
         ..row("nvm", &[Named("NVM_DIR"), Usual(".nvm"), Usual(".config/nvm")], &["alias", "nvm.sh", "nvm-exec", "versions"])
     },
     Toolchain {
         variables: &[("FNM_DIR", Folder)],
-        ..row("fnm", &[Named("FNM_DIR"), Usual(".local/share/fnm"), Usual(".fnm")], &["aliases", "node-versions"])
+        ..row("fnm", &[Named("FNM_DIR"), BelowNamed("XDG_DATA_HOME", "fnm"), Usual(".local/share/fnm"), Usual(".fnm")], &["aliases", "node-versions"])
     },
     Toolchain {
         variables: &[("VOLTA_HOME", Folder)],
@@ -156,7 +156,7 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     Toolchain {
         programs: &["pnpm"],
         variables: &[("PNPM_HOME", Folder)],
-        ..row("pnpm", &[Named("PNPM_HOME"), Usual(".local/share/pnpm")], &[".tools", "bin", "global", "nodejs"])
+        ..row("pnpm", &[Named("PNPM_HOME"), BelowNamed("XDG_DATA_HOME", "pnpm"), Usual(".local/share/pnpm")], &[".tools", "bin", "global", "nodejs"])
     },
     Toolchain {
         variables: &[("ASDF_DATA_DIR", Folder), ("ASDF_DIR", OfUser)],
@@ -165,7 +165,7 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     Toolchain {
         // A configuration that is trusted here runs nothing outside the sandbox.
         variables: &[("MISE_DATA_DIR", Folder), ("MISE_TRUSTED_CONFIG_PATHS", Text("/")), ("MISE_OFFLINE", Offline("1"))],
-        ..row("mise", &[Named("MISE_DATA_DIR"), Usual(".local/share/mise")], &["installs", "plugins", "shims"])
+        ..row("mise", &[Named("MISE_DATA_DIR"), BelowNamed("XDG_DATA_HOME", "mise"), Usual(".local/share/mise")], &["installs", "plugins", "shims"])
     },
     Toolchain {
         variables: &[("SDKMAN_DIR", Folder)],

@@ -161,6 +161,16 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    offline COREPACK_HOME=~/.cache/node/corepack",
     },
     Case {
+        name: "pnpm whose data is elsewhere",
+        entries: &["program tools/bin/pnpm", "file data/pnpm/.tools/pnpm/9.2.0/bin/pnpm", ".local/share/pnpm/.tools"],
+        path: "~/tools/bin",
+        variables: &[("XDG_DATA_HOME", "~/data")],
+        expected: "path ~/tools/bin
+                   show ~/data/pnpm/.tools
+                   show ~/tools/bin
+                   PNPM_HOME=~/data/pnpm",
+    },
+    Case {
         name: "uv, its tools and its Pythons",
         entries: &[
             "program .local/bin/uv",

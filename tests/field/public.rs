@@ -2,6 +2,8 @@
 //!
 //! Each is set up by a script, as a user would type it.
 
+use std::time::Duration;
+
 use super::{Bug, Project};
 use crate::support::{Need, Outcome, World};
 
@@ -12,6 +14,9 @@ const FETCH: &str = include_str!("public/fetch.sh");
 
 /// The file with the bugs of the npm workspace.
 const MINIMIST: &str = "packages/minimist/index.js";
+
+/// How long a project's set-up may take: on a loaded machine, downloads and first builds take minutes.
+const SETTING_UP: Duration = Duration::from_secs(900);
 
 const PIP: Need = Need::new("python3 with pip", "apt install python3-pip python3-venv", || {
     Need::starts("python3", &["-c", "import ensurepip, pip, venv"])
@@ -144,5 +149,5 @@ fn set_up(world: &World, script: &str) -> Outcome {
     std::fs::create_dir_all(world.home.path().join("home"))?;
     let script = format!("{FETCH}\n{script}");
     let shell = world.home.command("sh", world.repository.path(), &["-c", &script]);
-    shell.env("FILES", FILES).with_toolchain().run()?.exits(0).map(drop)
+    shell.env("FILES", FILES).with_toolchain().patience(SETTING_UP).run()?.exits(0).map(drop)
 }

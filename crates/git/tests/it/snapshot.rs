@@ -243,7 +243,7 @@ fn a_filter_that_nobody_configured_is_no_filter() {
 
 /// Names for which ignore rules often reach special cases.
 fn name() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["a", "b", "ab", "a.log", "b.o", "build", "src", "A", "x y", "#c", "!d", "[f]"])
+    prop::sample::select(vec!["a", "b", "ab", "a.txt", "b.c", "built", "src", "A", "x y", "#c", "!d", "[f]"])
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -256,9 +256,9 @@ fn rule() -> impl Strategy<Value = String> {
         "b",
         "*",
         "**",
-        "*.log",
+        "*.txt",
         "?",
-        "build",
+        "built",
         "src",
         "[ab]",
         "a*",

@@ -6,10 +6,9 @@ use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
-use orchestrate_core::settings::WarmLimit;
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime};
+use crate::support::{Case, Outcome, Played, Script, World, case, fail};
 
 /// The check of the tests: it notes each time that it runs, in files that git ignores.
 const BUILDS: &str =
@@ -27,7 +26,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("warm::caches_of_the_home_are_seeded_by_the_base_alone", caches),
         case("warm::the_worktree_of_merged_work_goes_at_once", goes_at_once),
         case("warm::a_worktree_with_files_of_its_own_stays", stays),
-        case("warm::no_agent_starts_without_room_on_the_disk", no_room),
     ]
 }
 
@@ -244,22 +242,4 @@ fn stays() -> Outcome {
     let path = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
     let notes = std::fs::read_to_string(path.join("notes.log")).unwrap_or_default();
     same(&notes, "mine\n")
-}
-
-/// The outputs are so large that no disk has room for another copy.
-fn no_room() -> Outcome {
-    let world = world("target/\n")?;
-    if shares_blocks(&world)? {
-        return Ok(());
-    }
-    let coordinator = world.coordinator(&Script::default(), |settings| {
-        settings.run.verify = Some("mkdir -p target && truncate -s 1G $(seq -f target/%g 9000)".to_owned());
-        settings.run.verify_base = true;
-        settings.run.warm_limit = WarmLimit { mib: u64::from(u32::MAX), files: 20_000 };
-    })?;
-    let plan = plan_input("- [ ] T1 one (run: touch one)\n")?;
-    let ended = runtime()?.block_on(coordinator.run(plan));
-    let said = ended.err().map_or_else(|| "it ran".to_owned(), |error| error.to_string());
-    let words = "start the agent of T1: its worktree takes 9216";
-    if said.starts_with(words) && said.contains(" MiB, and the disk of ") { Ok(()) } else { fail(said) }
 }

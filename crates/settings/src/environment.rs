@@ -414,12 +414,6 @@ mod tests {
     /// Every promised variable has an effect or is refused: none is accepted and ignored.
     #[test]
     fn no_variable_is_accepted_and_ignored() {
-        let promised = [
-            ("ORCHESTRATE_MODEL", "openai/m"),
-            ("ORCHESTRATE_ASK", "park"),
-            ("CACHE_MODE", "use"),
-            ("CACHE_SKIP", "true"),
-        ];
         let twins = [
             ("TOOLS_CONFIG", "tools.toml"),
             ("SANDBOX_MODE", "strict"),
@@ -471,6 +465,14 @@ mod tests {
         ("tools.web_requests.search_service", "brave"),
         ("tools.web_requests.services", "searxng=http://localhost:8888/"),
         ("tools.alternatives", "rg=grep"),
+    ];
+
+    /// Options of a run, each with a value.
+    const OF_RUNS: &[(&str, &str)] = &[
+        ("ORCHESTRATE_MODEL", "openai/m"),
+        ("ORCHESTRATE_ASK", "park"),
+        ("CACHE_MODE", "use"),
+        ("CACHE_SKIP", "true"),
     ];
 
     /// Every promised option of a run is a key of every source, and its value has an effect or is
@@ -533,7 +535,7 @@ mod tests {
             ("sandbox.env", "CI"),
             ("allowed_providers", "anthropic"),
         ];
-        let promised: Vec<(&str, &str)> = promised.into_iter().chain(OF_TOOLS).collect();
+        let promised: Vec<(&str, &str)> = OF_RUNS.iter().copied().chain(OF_TOOLS).collect();
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use orchestrate_core::price::Price;
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings, WarmLimit};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::tool_settings::{
@@ -238,14 +239,8 @@ impl Resolved {
             root_context_tokens: self.number("root_context_tokens").unwrap_or(standard.root_context_tokens),
             map_tokens: self.number("map_tokens").unwrap_or(standard.map_tokens),
             budget_tokens: self.number("budget_tokens"),
-            budget_micro_usd: match self.chosen.get("budget_usd").map(|chosen| &chosen.value) {
-                Some(Value::Dollars(amount)) => Some(*amount),
-                _ => None,
-            },
-            prices: match self.chosen.get("prices").map(|chosen| &chosen.value) {
-                Some(Value::Prices(prices)) => prices.clone(),
-                _ => BTreeMap::new(),
-            },
+            budget_micro_usd: self.dollars("budget_usd"),
+            prices: self.prices(),
             skip_optional: self.is_on("skip_optional"),
             verify: self.text("verify"),
             verify_base: self.is_on("verify_base"),
@@ -280,6 +275,22 @@ impl Resolved {
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),
             ..RunSettings::default()
+        }
+    }
+
+    /// Returns an amount in micro-dollars.
+    fn dollars(&self, key: &str) -> Option<u64> {
+        match self.chosen.get(key)?.value {
+            Value::Dollars(amount) => Some(amount),
+            _ => None,
+        }
+    }
+
+    /// Returns the user's own prices.
+    fn prices(&self) -> BTreeMap<String, Price> {
+        match self.chosen.get("prices").map(|chosen| &chosen.value) {
+            Some(Value::Prices(prices)) => prices.clone(),
+            _ => BTreeMap::new(),
         }
     }
 

@@ -174,10 +174,11 @@ mod tests {
     #[test]
     fn only_what_the_agent_repeats_itself_is_a_loop() {
         use SameAgain::{GoesOn, Repeats, Stopped};
+        type Call = (&'static str, &'static str, SameAgain);
         let look = |text: &'static str| ("look", text, Repeats);
         let (read, test) = (("read", "r", Repeats), ("test", "t", Repeats));
         let write = |name: &'static str| (name, "written", Repeats);
-        let table: Vec<(Vec<(&str, &str, SameAgain)>, &str)> = vec![
+        let table: Vec<(Vec<Call>, &str)> = vec![
             (vec![look("a"); 9], "..wwe--ll"),
             // Another answer among them makes no difference; the control: other answers each time do.
             ([vec![look("a"); 2], vec![look("b")], vec![look("a"); 3]].concat(), "...wwe"),

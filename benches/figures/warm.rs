@@ -56,7 +56,8 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
         say("not measured: needs go (apt install golang-go)");
         return Ok(Vec::new());
     }
-    let sandbox = Sandbox::with(Confinement::Full, Helper::default()).map_err(failed)?;
+    let sandbox =
+        Sandbox::with(Confinement::Full, Helper::default()).map_err(|error| Failed::from(error.to_string()))?;
     let (caches, native) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let harness = ToolHarness::new(builtin_tools(&|_| None)?, sandbox.with_caches(caches.path().to_owned()))?;
     for (name, text) in files() {
@@ -108,8 +109,4 @@ fn timed(run: impl FnOnce() -> Result<(), Failed>) -> Result<f64, Failed> {
     let since = Instant::now();
     run()?;
     Ok(ms(since.elapsed()))
-}
-
-fn failed(error: impl ToString) -> Failed {
-    Failed::from(error.to_string())
 }

@@ -28,7 +28,7 @@ fn left_of(world: &World, run: &str) -> Result<Vec<String>, Failed> {
     let mut left: Vec<String> = refs.lines().filter(|name| name.contains(run)).map(str::to_owned).collect();
     let worktrees = world.repository.git(&["worktree", "list"])?;
     left.extend(worktrees.lines().filter(|line| line.contains(run)).map(str::to_owned));
-    let mut open = vec![world.home.state().to_owned()];
+    let mut open = vec![world.home.state()];
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder)? {
             let entry = entry?;

@@ -259,7 +259,7 @@ fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let landed = ended.land()?.to;
     same(&ended.git(&["rev-parse", "main"])?, &landed.to_string())?;
-    let folder = ended.folder.clone().join("+verifier");
+    let folder = ended.folder.join("+verifier");
     let mut seen = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -467,7 +467,7 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     let (runs, before) = (ended.runs()?, ended.world.repository.fingerprint()?);
     let refs = ended.git(&["for-each-ref"])?;
     let places = ended.git(&["worktree", "list", "--porcelain"])?;
-    let unkept = ended.folder.clone().join("T2/unkept.txt");
+    let unkept = ended.folder.join("T2/unkept.txt");
     std::fs::write(&unkept, "nowhere else\n")?;
     let names = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
         let removed = cleaned.removed.iter().map(|(task, _)| format!("- {task:?}"));
@@ -494,7 +494,7 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
 /// The files are those before the agent's last command, which changed nothing, and were not stored after it.
 fn cleaning_holds_files() -> Outcome {
     let ended = Ended::with_worktrees(None)?;
-    let (runs, worktree) = (ended.runs()?, ended.folder.clone().join("T2"));
+    let (runs, worktree) = (ended.runs()?, ended.folder.join("T2"));
     std::fs::write(worktree.join("kept.txt"), "nowhere else\n")?;
     let commit = ended.git(&["-C", &worktree.display().to_string(), "stash", "create"])?;
     let before = format!("refs/orchestrate/keep/{}/T2/before-command", ended.run());

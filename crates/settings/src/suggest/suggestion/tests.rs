@@ -37,6 +37,7 @@ fn check(table: &[Row]) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn javascript_is_installed_by_the_manager_of_its_lock_file() {
     check(&[
         Row {
@@ -140,6 +141,7 @@ fn javascript_is_installed_by_the_manager_of_its_lock_file() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn python_is_installed_by_its_lock_file_or_brought_along() {
     const PROJECT: (&str, &str) = ("pyproject.toml", "[dependency-groups]\ndev = ['pytest>=8']\n");
     const EXTRA: (&str, &str) = ("pyproject.toml", "[project.optional-dependencies]\ntest = ['pytest[x] >= 8']\n");
@@ -222,6 +224,7 @@ fn python_is_installed_by_its_lock_file_or_brought_along() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn compiled_languages_are_fetched_and_tested() {
     const CRATES: &str = "version = 4\n\n[[package]]\nname = 'a'\n\n[[package]]\nname = 'b'\nsource = 'registry+x'\n";
     check(&[

@@ -132,7 +132,7 @@ fn other_trials() -> Vec<Trial> {
         commands: what_a_command_used_is_recorded a_strangers_command_that_cannot_end_is_an_error;
     });
     trials.extend(cases_of_tiers! {
-        commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command only_the_full_tier_has_a_network;
+        commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command only_a_tier_with_sockets_of_its_own_has_a_network;
         packages: packages_are_installed_behind_the_proxy_alone;
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
     });

@@ -101,7 +101,7 @@ impl Worktree {
     ///
     /// Where worktrees are mounted ([`Worktrees::are_mounted`]), it is at the path of the user's checkout, which it
     /// hides: absolute paths in what was built or installed there lead to the worktree's files. Its git directory is
-    /// made for each view ([`private_git_dir`]).
+    /// made for each view (`private_git_dir`).
     pub fn seen(&self) -> Seen {
         match &self.mounted_at {
             Some(checkout) => Seen { path: checkout.clone(), view: self.mounted_view(checkout) },

@@ -8,7 +8,7 @@
 //! This module decides; the merge executor acts.
 
 use crate::check_tries::{CheckResults, FlakyCheck, TriedCheck, Try, VerifyResult};
-use crate::event::{Event, ReturnCause, VerifyScope};
+use crate::event::{AdoptedWork, Event, ReturnCause, VerifyScope};
 use crate::ids::{Oid, TaskId};
 use crate::illegal::Illegal;
 use crate::merge_target::MergeTarget;
@@ -148,7 +148,7 @@ impl MergeQueue {
                 self.tried(*scope, Try { task: Some(task), tree, command, result });
                 Ok(())
             }
-            Event::TaskCommitted { task, .. } => {
+            Event::TaskCommitted { task, .. } | Event::WorkAdopted(AdoptedWork { task, .. }) => {
                 self.results.forget_own(task);
                 Ok(())
             }

@@ -10,7 +10,22 @@ pub(crate) fn in_full(base: &WebUrl, written: &str) -> Option<String> {
         address.push('#');
         push_place(&mut address, place);
     }
-    Some(address)
+    Some(enclosed(address))
+}
+
+/// Returns an address that does not end before its end when it stands in parentheses.
+pub(crate) fn enclosed(address: String) -> String {
+    let mut depth = 0_usize;
+    let mut is_balanced = true;
+    for character in address.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 0 => is_balanced = false,
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    if is_balanced && depth == 0 { address } else { address.replace('(', "%28").replace(')', "%29") }
 }
 
 /// Writes the name of a place, in which nothing may end a link of Markdown.
@@ -24,6 +39,24 @@ fn push_place(address: &mut String, place: &str) {
             }
         } else {
             address.push(character);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parentheses_that_do_not_match_are_encoded() {
+        let table = [
+            ("https://a/b_(c)", "https://a/b_(c)"),
+            ("https://a/b)", "https://a/b%29"),
+            ("https://a/b)(", "https://a/b%29%28"),
+            ("https://a/((b)", "https://a/%28%28b%29"),
+        ];
+        for (address, expected) in table {
+            assert_eq!(enclosed(address.to_owned()), expected);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use orchestrate_core::host::WebUrl;
 
+use crate::escape::{escaped, push_escaped};
 use crate::formula::formula;
 use crate::language::bare;
-use crate::link::in_full;
+use crate::link::{enclosed, in_full};
 use crate::main_part::Part;
 use crate::tag::Tag;
 use crate::tree::{Kind, NAMING_NODES, NodeId, Page};
@@ -55,6 +56,8 @@ struct Open {
     end: NodeId,
     /// Where its text begins, once it has any.
     start: Option<usize>,
+    /// Whether it becomes a link when it ends.
+    is_link: bool,
 }
 
 struct Writer<'p> {
@@ -84,6 +87,10 @@ struct Writer<'p> {
     has_space: bool,
     /// The mark of a heading whose text comes next.
     heading: Option<String>,
+    /// Whether the line is a heading.
+    is_heading: bool,
+    /// How many of the open elements become links.
+    links: usize,
     /// The elements that are open.
     open: Vec<Open>,
     /// How many bytes of addresses in full may still be written.
@@ -109,6 +116,8 @@ impl<'p> Writer<'p> {
             line_ends: 0,
             has_space: false,
             heading: None,
+            is_heading: false,
+            links: 0,
             open: Vec::new(),
             addresses_left: MAX_ADDRESSES,
         }
@@ -132,7 +141,9 @@ impl<'p> Writer<'p> {
                         continue;
                     }
                     self.enter(id, tag);
-                    self.open.push(Open { id, end, start: None });
+                    let is_link = self.style == Style::Markdown && self.leads_away(id);
+                    self.links += usize::from(is_link);
+                    self.open.push(Open { id, end, start: None, is_link });
                 }
             }
             id += 1;
@@ -144,6 +155,7 @@ impl<'p> Writer<'p> {
     fn leave_until(&mut self, id: NodeId) {
         while let Some(open) = self.open.pop_if(|open| open.end <= id) {
             self.leave(open.id, open.start);
+            self.links -= usize::from(open.is_link);
         }
     }
 
@@ -159,7 +171,7 @@ impl<'p> Writer<'p> {
                 self.separate(2);
             }
             Tag::Image => self.image(id),
-            Tag::Formula => self.inline_if_any(&formula(self.page, id, self.part.end)),
+            Tag::Formula => self.text(&formula(self.page, id, self.part.end)),
             Tag::Table => return self.table(id),
             _ => return false,
         }
@@ -288,25 +300,33 @@ impl<'p> Writer<'p> {
         let mut words = text.split_whitespace();
         self.has_space |= text.starts_with(char::is_whitespace);
         let Some(first) = words.next() else { return };
-        self.inline(first);
+        self.begin();
+        self.push_text(first);
         for word in words {
             self.out.push(' ');
-            self.out.push_str(word);
+            self.push_text(word);
         }
         self.has_space = text.ends_with(char::is_whitespace);
+    }
+
+    /// Writes a text of the page, which can neither begin nor end a link within a heading or the text of another link.
+    fn push_text(&mut self, text: &str) {
+        if self.is_in_brackets() {
+            push_escaped(&mut self.out, text);
+        } else {
+            self.out.push_str(text);
+        }
+    }
+
+    /// Reports whether brackets of the page would be taken for those of a link: in a heading, and in another link.
+    fn is_in_brackets(&self) -> bool {
+        self.is_heading || self.links > 0
     }
 
     /// Writes a text without line ends.
     fn inline(&mut self, text: &str) {
         self.begin();
         self.out.push_str(text);
-    }
-
-    /// Writes a text without line ends, unless it is empty.
-    fn inline_if_any(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.inline(text);
-        }
     }
 
     /// Writes what has to stand before the next text.
@@ -327,6 +347,7 @@ impl<'p> Writer<'p> {
                 }
             }
             self.begin_line();
+            self.end_links();
         } else if self.has_space && !self.out.ends_with(char::is_whitespace) {
             self.out.push(' ');
         }
@@ -335,10 +356,20 @@ impl<'p> Writer<'p> {
         self.after_paragraph = false;
         if let Some(heading) = self.heading.take() {
             self.out.push_str(&heading);
+            self.is_heading = true;
         }
         let at = self.out.len();
         for open in self.open.iter_mut().rev().take_while(|open| open.start.is_none()) {
             open.start = Some(at);
+        }
+    }
+
+    /// Notes that a line has ended, over which neither a heading nor a link goes on.
+    fn end_links(&mut self) {
+        self.is_heading = false;
+        for open in self.open.iter_mut().filter(|open| open.is_link && open.start.is_some()) {
+            open.is_link = false;
+            self.links -= 1;
         }
     }
 
@@ -384,7 +415,11 @@ impl<'p> Writer<'p> {
         match self.style {
             _ if code.is_empty() => {}
             Style::Text => self.inline(&code),
-            Style::Markdown => self.inline(&code_span(&code)),
+            Style::Markdown => {
+                // The marks of two codes would be taken for one mark.
+                self.has_space |= self.line_ends == 0 && self.out.ends_with('`');
+                self.inline(&code_span(&code));
+            }
         }
     }
 
@@ -395,8 +430,8 @@ impl<'p> Writer<'p> {
             return;
         }
         match self.address(&attributes.address) {
-            Some(address) => self.inline(&format!("![{text}]({address})")),
-            None => self.inline(&text),
+            Some(address) => self.inline(&format!("![{}]({address})", escaped(&text))),
+            None => self.text(&text),
         }
     }
 
@@ -408,7 +443,8 @@ impl<'p> Writer<'p> {
                 self.addresses_left = left;
                 Some(address)
             }
-            None => Some(written.to_owned()),
+            // Written so, it leads to the same place, and no part of it is taken for the text after the link.
+            None => Some(enclosed(written.split_whitespace().collect::<Vec<_>>().join("%20"))),
         }
     }
 
@@ -503,7 +539,11 @@ impl<'p> Writer<'p> {
     fn mark(&mut self, id: NodeId, start: Option<usize>) {
         let parts = start.and_then(|start| Some((start, self.out.get(..start)?, self.out.get(start..)?)));
         let Some((start, before, text)) = parts else { return };
-        if let Some((opening, closing)) = self.page.marks(id, before, text) {
+        let Some((opening, closing)) = self.page.marks(id, before, text) else { return };
+        if self.is_in_brackets() {
+            self.out.insert_str(start, &escaped(opening));
+            push_escaped(&mut self.out, closing);
+        } else {
             self.out.insert_str(start, opening);
             self.out.push_str(closing);
         }
@@ -520,11 +560,14 @@ impl<'p> Writer<'p> {
         self.out.push_str(after);
     }
 
+    /// Reports whether an element is a link to another page.
+    fn leads_away(&self, id: NodeId) -> bool {
+        let address = self.page.attributes(id).map_or("", |attributes| attributes.address.as_str());
+        self.page.tag(id) == Some(Tag::Anchor) && !address.is_empty() && !address.starts_with('#')
+    }
+
     fn link(&mut self, id: NodeId, start: Option<usize>) {
-        let Some(attributes) = self.page.attributes(id) else { return };
-        if attributes.address.starts_with('#') {
-            return;
-        }
+        let Some(attributes) = self.page.attributes(id).filter(|_| self.leads_away(id)) else { return };
         if let Some(address) = self.address(&attributes.address) {
             self.wrap(start, "[", &format!("]({address})"));
         }

@@ -91,6 +91,48 @@ fn elements_have_their_marks() {
 
 /// The class that names it is at the code, or at one of two elements around it.
 #[test]
+fn no_text_of_a_link_or_a_heading_is_a_link_of_its_own() {
+    let cases = [
+        ("<a href=/c>x](http://evil.example) [y</a>", r"[x\](http://evil.example) \[y](https://page.example/c)"),
+        ("<a href=/c>a `b](http://evil.example)` c</a>", r"[a \`b\](http://evil.example)\` c](https://page.example/c)"),
+        (r"<a href=/c>a\](http://evil.example)</a>", r"[a\\\](http://evil.example)](https://page.example/c)"),
+        (
+            r"<a href=/c>a\<b>](http://evil.example)</b></a>",
+            r"[a\\**\](http://evil.example)**](https://page.example/c)",
+        ),
+        ("<a href=/c>a<br>\n](http://evil.example)</a>", "a\n](http://evil.example)"),
+        (
+            "<a href=/c>a &lt;http://evil.example> &lt; b</a>",
+            r"[a \<http://evil.example> \< b](https://page.example/c)",
+        ),
+        (
+            "<a href=/c><code>a]</code><code>b`](http://evil.example) c</code></a>",
+            "[`a]` `` b`](http://evil.example) c ``](https://page.example/c)",
+        ),
+        ("<a href=/c><code>a</code></a> b[0]", "[`a`](https://page.example/c) b[0]"),
+        ("<a href=/c>[1]</a>", r"[\[1\]](https://page.example/c)"),
+        ("<a href='/c)[x](http://evil.example'>a</a>", "[a](https://page.example/c%29[x]%28http://evil.example)"),
+        ("<a href='/c_(d)'>a</a>", "[a](https://page.example/c_(d))"),
+        (
+            "<img src=c.png alt='a](http://evil.example) [b'>",
+            r"![a\](http://evil.example) \[b](https://page.example/a/c.png)",
+        ),
+        (
+            "<h2>a <span>[b]</span><span>(http://evil.example)</span></h2><p>c[0]",
+            "## a \\[b\\](http://evil.example)\n\nc[0]",
+        ),
+        ("<h2>a[b<sup><a href=#n>1</a></sup>(http://evil.example)</h2>", r"## a\[b\[1\](http://evil.example)"),
+        (
+            "<table><tr><th>a<th>b<tr><td><a href=/c>x](http://evil.example)</a><td>d[0]</table>",
+            "| a | b |\n|---|---|\n| [x\\](http://evil.example)](https://page.example/c) | d[0] |",
+        ),
+    ];
+    for (html, expected) in cases {
+        assert_eq!(read(html).trim_end(), expected, "{html}");
+    }
+}
+
+#[test]
 fn the_language_of_code_is_found_where_generators_name_it() {
     let table = [
         (

@@ -20,7 +20,7 @@ use crate::shape::size;
 use crate::template::{ARGUMENTS, CommandTemplate};
 use crate::tool::{Tool, Wrap};
 use crate::web_results::WebContent;
-use orchestrate_html::Style;
+use orchestrate_html::{Style, escaped};
 
 /// The `fetch_url` tool.
 pub(crate) struct FetchUrl(pub(crate) Prompt);
@@ -118,7 +118,7 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer,
         Format::Html => Readable::plain(Text::of(response)?),
         Format::Json => Readable { content: json_text(response)?, ..Readable::default() },
     };
-    let heading = if title.is_empty() { String::new() } else { format!("{title}\n") };
+    let heading = if title.is_empty() { String::new() } else { format!("{}\n", escaped(&title)) };
     let is_empty = content.trim().is_empty();
     let shows_page = !(is_empty && title.is_empty());
     let body = if is_empty { "(no text; the page may be made by its programs)" } else { content.trim_end() };

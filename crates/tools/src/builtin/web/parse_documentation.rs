@@ -17,7 +17,7 @@ use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::{CodeBlock, Documentation, PageLink};
-use orchestrate_html::{Heading, Page, main_part, outline};
+use orchestrate_html::{Heading, Page, escaped, main_part, outline};
 
 /// The `parse_documentation` tool.
 pub(crate) struct ParseDocumentation(pub(crate) Prompt);
@@ -78,7 +78,7 @@ fn answer(response: &WebResponse) -> Result<Answer, ToolError> {
 
 /// Returns the parts of a page as a model reads them.
 fn worded(page: &Documentation) -> String {
-    let mut text = format!("{}\n{}\n", page.title, page.url);
+    let mut text = format!("{}\n{}\n", escaped(&page.title), page.url);
     if !page.headings.is_empty() {
         text.push_str("\nHeadings:\n");
         push_headings(&mut text, &page.headings);
@@ -92,7 +92,7 @@ fn worded(page: &Documentation) -> String {
     if !page.links.is_empty() {
         text.push_str("\nLinks:\n");
         for link in &page.links {
-            let _ = writeln!(text, "- [{}]({})", link.text, link.url);
+            let _ = writeln!(text, "- [{}]({})", escaped(&link.text), link.url);
         }
     }
     text
@@ -103,7 +103,7 @@ fn push_headings(text: &mut String, headings: &[Heading]) {
     for heading in headings {
         let indent = "  ".repeat(usize::from(heading.level.saturating_sub(1)));
         let anchor = heading.anchor.as_ref().map(|anchor| format!(" #{anchor}")).unwrap_or_default();
-        let _ = writeln!(text, "{indent}- {}{anchor}", heading.text);
+        let _ = writeln!(text, "{indent}- {}{anchor}", escaped(&heading.text));
         push_headings(text, &heading.children);
     }
 }

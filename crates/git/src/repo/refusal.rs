@@ -11,6 +11,9 @@ use crate::repo::version::OLDEST;
 /// a large project have.
 pub(crate) const MAX_INCLUDED: usize = 50_000;
 
+/// The maximum number of files that a warning names.
+const NAMED_FILES: usize = 5;
+
 /// How deep submodules may be nested; others are left empty.
 pub(crate) const DEEPEST_SUBMODULE: usize = 8;
 /// How many submodules are looked for; others are left empty.
@@ -347,6 +350,11 @@ pub enum Warning {
         /// Why.
         reason: LeftEmpty,
     },
+    /// Files of `.worktreeinclude` name the checkout, so they are not copied to worktrees at other paths.
+    NamesCheckout {
+        /// The files, relative to the top of the checkout.
+        paths: Vec<PathBuf>,
+    },
     /// Files that are stored with Git LFS are pointers in worktrees.
     Pointers {
         /// How many.
@@ -387,6 +395,19 @@ impl std::fmt::Display for Warning {
             }
             Warning::EmptySubmodule { path, reason } => {
                 write!(f, "the submodule {} is left empty for agents and checks: {reason}", shown_path(path))
+            }
+            Warning::NamesCheckout { paths } => {
+                let named: Vec<String> = paths.iter().take(NAMED_FILES).map(|path| shown_path(path)).collect();
+                let more = match paths.len().saturating_sub(NAMED_FILES) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    "{}{more} of .worktreeinclude will not be copied: they name this checkout, and worktrees are at other \
+                    paths in this tier of the sandbox",
+                    named.join(", ")
+                )
             }
             Warning::Pointers { files } => {
                 let (files, are) = if *files == 1 { ("1 file", "is") } else { (&*format!("{files} files"), "are") };

@@ -259,7 +259,7 @@ impl Repo {
         if self.lacking(&head)?.is_empty() {
             self.require_plain_tree(&head)?;
         }
-        self.worktrees().require_includable()
+        self.worktrees().require_includable().map(drop)
     }
 
     /// Like [`Repo::require_ready`] without examining the files of HEAD, for landing the result of
@@ -404,6 +404,9 @@ impl Repo {
     pub fn warnings_for(&self, commit: &Oid) -> Result<Vec<Warning>, GitError> {
         let mut warnings = probe::warnings(&*self.handle()?)?;
         warnings.extend(self.not_brought(commit)?);
+        // What is refused is said where a run would begin.
+        let paths = self.worktrees().require_includable().unwrap_or_default();
+        warnings.extend((!paths.is_empty()).then_some(Warning::NamesCheckout { paths }));
         Ok(warnings)
     }
 

@@ -280,8 +280,13 @@ fn times_of(stat: &Stat) -> Timestamps {
     Timestamps { last_access: time, last_modification: time }
 }
 
-/// Reports whether a regular file of an open folder contains one of these texts.
-pub(crate) fn contains(folder: impl AsFd, name: &[u8], texts: &[Finder<'_>]) -> Result<bool, Errno> {
+/// Reports whether a regular file of an open folder contains one of these texts, with a byte after it that ends it.
+pub(crate) fn contains(
+    folder: impl AsFd,
+    name: &[u8],
+    texts: &[Finder<'_>],
+    ends: fn(Option<u8>) -> bool,
+) -> Result<bool, Errno> {
     let (mut file, stat) = open_file(folder, name)?;
     let longest = texts.iter().map(|text| text.needle().len()).max().unwrap_or(1);
     let size = usize::try_from(stat.st_size.max(0)).unwrap_or(SEARCHED_AT_ONCE).clamp(longest, SEARCHED_AT_ONCE);
@@ -292,11 +297,11 @@ pub(crate) fn contains(folder: impl AsFd, name: &[u8], texts: &[Finder<'_>]) -> 
         filled += read;
         let there = buffer.get(..filled).unwrap_or_default();
         if read == 0 || filled == buffer.len() {
-            if texts.iter().any(|text| text.find(there).is_some()) {
+            if texts.iter().any(|text| stands_in(there, text, ends, read == 0)) {
                 return Ok(true);
             }
-            // A text may begin here and end in what is read next.
-            let kept = longest.saturating_sub(1).min(filled);
+            // A text may begin here, and it or what follows it be in what is read next.
+            let kept = longest.min(filled);
             buffer.copy_within(filled - kept..filled, 0);
             filled = kept;
         }
@@ -304,6 +309,17 @@ pub(crate) fn contains(folder: impl AsFd, name: &[u8], texts: &[Finder<'_>]) -> 
             return Ok(false);
         }
     }
+}
+
+/// Reports whether a text stands in bytes, with a byte after it that ends it; the last bytes of a file have none.
+fn stands_in(bytes: &[u8], text: &Finder<'_>, ends: fn(Option<u8>) -> bool, is_last: bool) -> bool {
+    for at in text.find_iter(bytes) {
+        let next = bytes.get(at + text.needle().len()).copied();
+        if (next.is_some() || is_last) && ends(next) {
+            return true;
+        }
+    }
+    false
 }
 
 fn write_with(

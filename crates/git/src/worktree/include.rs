@@ -10,7 +10,8 @@
 //!
 //! Where a worktree is mounted at the checkout's path, files that lead there are right as they are. Elsewhere, a file
 //! that leads back into the checkout, such as an editable install, leads into the worktree afterwards, or is refused
-//! ([`links_back`](crate::worktree::links_back)).
+//! ([`links_back`](crate::worktree::links_back)). A file of another kind that names the checkout, such as a compiled
+//! program, is left out.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -30,7 +31,7 @@ use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
-use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
+use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end};
 use crate::worktree::worktrees::Worktree;
 
 /// The file with the patterns, at the top of the user's checkout.
@@ -152,6 +153,11 @@ impl Worktrees<'_> {
             read => read.map_err(failed())?,
         };
         let relative = path_of(path);
+        if let (Read::Unsearched, Some(_)) = (&read, relocation)
+            && openat::contains(&source, name, &finders(self.repo.workdir()), is_end).map_err(failed())?
+        {
+            return Ok(None);
+        }
         match (read, relocation) {
             (Read::Unsearched | Read::File(..), None) | (Read::Unsearched, _) => Ok(Some(Entry::Same(source))),
             (Read::Link(leads), None) => Ok(Some(Entry::Link(leads))),
@@ -208,17 +214,22 @@ impl Worktrees<'_> {
         Ok(())
     }
 
-    /// Refuses files to be copied that lead back into the checkout and cannot be changed.
+    /// Refuses files to be copied that lead back into the checkout and cannot be changed. Returns those that name it in
+    /// a form of their own, and are left out.
     ///
     /// # Errors
     /// [`RepositoryRefusal::LeadsBack`], and those of [`copy_included`](Self::copy_included).
-    pub(crate) fn require_includable(&self) -> Result<(), GitError> {
+    pub(crate) fn require_includable(&self) -> Result<Vec<PathBuf>, GitError> {
         let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = self.relocation_to(Path::new(ANY_WORKTREE));
+        let mut left_out = Vec::new();
         for path in self.included()? {
-            self.relocated(&from, relocation.as_ref(), &path)?;
+            let is_left_out = self.relocated(&from, relocation.as_ref(), &path)?.is_none();
+            if is_left_out && Kind::of(&path) != Some(Kind::Compiled) && is_file(&from, &path) {
+                left_out.push(path_of(&path));
+            }
         }
-        Ok(())
+        Ok(left_out)
     }
 
     /// Refuses a commit with a workspace or an override that names the checkout by its absolute path.
@@ -345,6 +356,11 @@ impl Worktrees<'_> {
         let listed = self.repo.program.require(&run)?;
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }
+}
+
+fn is_file(root: &OwnedFd, path: &[u8]) -> bool {
+    let found = openat::look(root, path).ok().flatten();
+    found.is_some_and(|stat| openat::kind(&stat) == FileType::RegularFile)
 }
 
 /// Reports whether an error means that an entry has been removed or replaced since it was listed:

@@ -6,10 +6,12 @@
 //! that is exact: the file is text, and the path begins and ends where a name does. Anything else is refused. Programs
 //! that contain such a path in their own format are not searched.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+
+use memchr::memmem::Finder;
 
 use crate::repo::refusal::BackLink;
 use crate::store::openat;
@@ -320,12 +322,20 @@ fn ends_scheme(before: &[u8]) -> bool {
 }
 
 /// Reports whether a path ends before this byte: it is no further part of its last name.
-fn is_end(next: Option<u8>) -> bool {
+pub(crate) fn is_end(next: Option<u8>) -> bool {
     next.is_none_or(|next| !is_of_name(next))
 }
 
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80 || b"._-~+@%".contains(&byte)
+}
+
+/// Returns what finds a path in the forms in which files have it: as it is, as in URLs, and with escaped slashes.
+pub(crate) fn finders(path: &Path) -> Vec<Finder<'static>> {
+    let plain = path.as_os_str().as_bytes().to_vec();
+    let names: Vec<&[u8]> = plain.split(|byte| *byte == b'/').collect();
+    let forms = BTreeSet::from([percent_encoded(path), names.join(&b"\\/"[..]), plain.clone()]);
+    forms.iter().map(|form| Finder::new(form).into_owned()).collect()
 }
 
 /// Encodes a path as URLs do.

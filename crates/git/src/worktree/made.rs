@@ -32,7 +32,7 @@ use crate::error::GitError;
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
-use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, stays_within};
+use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end, stays_within};
 use crate::worktree::worktrees::Worktree;
 
 /// The name of the note in git's entry for a worktree, where no confined command can write, that a setup's result is
@@ -116,15 +116,31 @@ impl Worktrees<'_> {
         tops: Vec<Entry>,
         left_out: BTreeSet<Vec<u8>>,
     ) -> Result<Option<Made>, GitError> {
-        let mut search = Search::new(worktree, left_out);
+        let mut search = self.search(worktree, left_out);
         let mut open = tops.clone();
         while let Some((path, is_folder)) = open.pop() {
-            let is_movable = if is_folder { search.enter(&path, &mut open)? } else { search.judge(&path)? };
+            let is_movable = match is_folder {
+                true => search.enter(&path, &mut open)?,
+                false => search.judge(&path)?.is_none(),
+            };
             if !is_movable {
                 return Ok(None);
             }
         }
         Ok(Some(Made { tops, rewritten: search.rewritten, left_out: search.left_out }))
+    }
+
+    /// Prepares a search in what was made in a worktree.
+    pub(super) fn search<'w>(&self, worktree: &'w Worktree, left_out: BTreeSet<Vec<u8>>) -> Search<'w> {
+        let relocation = Relocation::new(worktree.path(), &worktree.path().with_file_name("other"));
+        let mut search =
+            Search { worktree, names: Vec::new(), checkout: Vec::new(), relocation, rewritten: Vec::new(), left_out };
+        // What is made at the path of the checkout, and used there, may name that path.
+        if !self.are_mounted() {
+            search.names = names_of(worktree.path());
+            search.checkout = finders(self.repo.workdir());
+        }
+        search
     }
 
     /// Brings what was made in the worktree `from` to the worktree `to`, unless it has it already. Returns false, and
@@ -300,22 +316,40 @@ pub(super) fn write_note(worktree: &Worktree, name: &str, text: &[u8]) -> Result
     orchestrate_files::replace(&path, text).map_err(GitError::io("write", &path))
 }
 
-/// A search for paths into a worktree in what was made there.
+/// A search in what was made in a worktree for paths that would lead to other files in another one.
 pub(super) struct Search<'a> {
     worktree: &'a Worktree,
-    /// The end of the worktree's path, which all its names have in common, in its forms.
+    /// The end of the worktree's path, which all its names have in common, in its forms; empty where any path is right.
     names: Vec<Finder<'static>>,
+    /// The path of the user's checkout in its forms; empty where that is the worktree's path.
+    checkout: Vec<Finder<'static>>,
     relocation: Relocation,
     pub(super) rewritten: Vec<(Vec<u8>, Kind)>,
     pub(super) left_out: BTreeSet<Vec<u8>>,
 }
 
-impl<'a> Search<'a> {
-    pub(super) fn new(worktree: &'a Worktree, left_out: BTreeSet<Vec<u8>>) -> Self {
-        let relocation = Relocation::new(worktree.path(), &worktree.path().with_file_name("other"));
-        Search { worktree, names: names_of(worktree.path()), relocation, rewritten: Vec::new(), left_out }
-    }
+/// Why a file cannot be brought to another worktree exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hindrance {
+    /// It names the folder that it was made in.
+    NamesOwnFolder,
+    /// It names the user's checkout.
+    NamesCheckout,
+    /// It is neither a regular file nor a link.
+    Special,
+}
 
+impl std::fmt::Display for Hindrance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Hindrance::NamesOwnFolder => "names the folder that it was made in",
+            Hindrance::NamesCheckout => "names your checkout",
+            Hindrance::Special => "is no regular file",
+        })
+    }
+}
+
+impl Search<'_> {
     /// Adds what is in a folder to what is to be judged; returns false if it is a repository.
     pub(super) fn enter(&self, folder: &[u8], open: &mut Vec<Entry>) -> Result<bool, GitError> {
         let failed = || GitError::errno("list", self.worktree.path().join(path_of(folder)));
@@ -329,22 +363,31 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Reports whether a file can be brought to another worktree exactly.
-    pub(super) fn judge(&mut self, path: &[u8]) -> Result<bool, GitError> {
+    /// Returns what keeps a file from being brought to another worktree exactly; `None` if nothing does.
+    pub(super) fn judge(&mut self, path: &[u8]) -> Result<Option<Hindrance>, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
         match openat::look(&opened, name).map_err(failed())?.as_ref().map(openat::kind) {
             Some(FileType::Symlink) => {
                 let target = openat::read_link(&opened, name).map_err(failed())?;
-                Ok(self.is_movable_link(&path_of(path), &target))
+                Ok((!self.is_movable_link(&path_of(path), &target)).then_some(Hindrance::NamesOwnFolder))
             }
-            Some(FileType::RegularFile) if openat::contains(&opened, name, &self.names).map_err(failed())? => {
-                self.is_rewritable(path, &opened)
-            }
-            Some(FileType::RegularFile) => Ok(true),
-            _ => Ok(false),
+            Some(FileType::RegularFile) => self.judge_content(path, &opened),
+            _ => Ok(Some(Hindrance::Special)),
         }
+    }
+
+    fn judge_content(&mut self, path: &[u8], folder: &OwnedFd) -> Result<Option<Hindrance>, GitError> {
+        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
+        let (_, name) = openat::split(path);
+        if !self.checkout.is_empty() && openat::contains(folder, name, &self.checkout, is_end).map_err(failed())? {
+            return Ok(Some(Hindrance::NamesCheckout));
+        }
+        if self.names.is_empty() || !openat::contains(folder, name, &self.names, |_| true).map_err(failed())? {
+            return Ok(None);
+        }
+        Ok((!self.is_rewritable(path, folder)?).then_some(Hindrance::NamesOwnFolder))
     }
 
     fn is_movable_link(&self, at: &Path, target: &[u8]) -> bool {

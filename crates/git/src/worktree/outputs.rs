@@ -9,7 +9,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use orchestrate_core::git_path::shown_path;
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::error::GitError;
@@ -17,8 +16,8 @@ use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
 use crate::worktree::made::{
-    BEGUN, Copying, DONE, Entry, Made, Search, brought, brought_of_setup, done, has_room, read_note, rewritten,
-    touches, write_note,
+    BEGUN, Copying, DONE, Entry, Hindrance, Made, Search, brought, brought_of_setup, done, has_room, read_note,
+    rewritten, touches, write_note,
 };
 use crate::worktree::worktrees::Worktree;
 
@@ -87,14 +86,14 @@ impl Worktrees<'_> {
         from.verify_untampered()?;
         let tracked = self.tracked(from)?;
         let of_setup: BTreeSet<&[u8]> = of_setup.iter().map(|path| path.as_os_str().as_bytes()).collect();
-        let (mut search, mut left_out) = (Search::new(from, self.included()?.into_iter().collect()), Vec::new());
+        let (mut search, mut left_out) = (self.search(from, self.included()?.into_iter().collect()), Vec::new());
         let shares_blocks = shares_blocks(from)?;
         let (mut copied, mut found) = (Size::default(), Vec::new());
         for entry in self.walk(from, &tracked)?.ignored {
             if of_setup.contains(entry.0.as_slice()) {
                 copied.add(size_of(from, &entry)?);
             } else if !search.left_out.contains(&entry.0) && !touches(&tracked, &entry.0) {
-                match examine(&mut search, from, &entry) {
+                match self.examine(&mut search, from, &entry, limit) {
                     Ok(Examined::Movable(size)) => found.push((size, entry)),
                     Ok(Examined::Fixed(reason)) => left_out.push(LeftOut { path: path_of(&entry.0), reason }),
                     // A check may leave a file that cannot be read; the rest does not depend on it.
@@ -117,6 +116,37 @@ impl Worktrees<'_> {
         let copied_bytes = if shares_blocks { 0 } else { copied.bytes };
         let made = Made { tops, rewritten: search.rewritten, left_out: search.left_out };
         Ok(Outputs { made, left_out, copied_bytes })
+    }
+
+    /// Finds out whether an entry can be brought exactly. Pipes and sockets in it are left out. Where its files have to
+    /// be searched, one that is too large to be copied is too large for that as well.
+    fn examine(
+        &self,
+        search: &mut Search<'_>,
+        from: &Worktree,
+        top: &Entry,
+        limit: CopyLimit,
+    ) -> Result<Examined, GitError> {
+        let size = size_of(from, top)?;
+        if !self.are_mounted() && !size.is_within(limit) {
+            return Ok(Examined::Fixed(size.too_large(limit)));
+        }
+        let mut open = vec![top.clone()];
+        while let Some((path, is_folder)) = open.pop() {
+            let shown = || shown_path(&path_of(&path));
+            if is_folder {
+                if !search.enter(&path, &mut open)? {
+                    return Ok(Examined::Fixed(format!("{} is a repository", shown())));
+                }
+                continue;
+            }
+            match search.judge(&path)? {
+                None => {}
+                Some(Hindrance::Special) => drop(search.left_out.insert(path)),
+                Some(hindrance) => return Ok(Examined::Fixed(format!("{} {hindrance}", shown()))),
+            }
+        }
+        Ok(Examined::Movable(size))
     }
 
     /// Brings outputs from the worktree in which they were made to another one, unless it has them already. Those for
@@ -182,32 +212,6 @@ impl Worktrees<'_> {
         all.extend(brought_of_setup(worktree)?);
         Ok(all)
     }
-}
-
-/// Finds out whether an entry can be brought exactly. Pipes and sockets in it are left out.
-fn examine(search: &mut Search<'_>, from: &Worktree, top: &Entry) -> Result<Examined, GitError> {
-    let mut open = vec![top.clone()];
-    while let Some((path, is_folder)) = open.pop() {
-        if is_folder {
-            if !search.enter(&path, &mut open)? {
-                return Ok(Examined::Fixed(format!("{} is a repository", shown_path(&path_of(&path)))));
-            }
-        } else if is_special(from, &path)? {
-            search.left_out.insert(path);
-        } else if !search.judge(&path)? {
-            let file = shown_path(&path_of(&path));
-            return Ok(Examined::Fixed(format!("{file} names the folder that it was made in")));
-        }
-    }
-    Ok(Examined::Movable(size_of(from, top)?))
-}
-
-fn is_special(from: &Worktree, path: &[u8]) -> Result<bool, GitError> {
-    let failed = || GitError::errno("look at", from.path().join(path_of(path)));
-    let (folder, name) = openat::split(path);
-    let opened = openat::open_folder(from.root(), folder).map_err(failed())?;
-    let kind = openat::look(&opened, name).map_err(failed())?.as_ref().map(openat::kind);
-    Ok(!matches!(kind, Some(FileType::RegularFile | FileType::Symlink)))
 }
 
 /// Reports whether copies that are made beside a worktree share their blocks with files in it.

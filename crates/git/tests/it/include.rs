@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use orchestrate_git::{BackLink, GitError, RepositoryRefusal, Worktree};
+use orchestrate_sandbox::Confinement;
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
@@ -199,6 +200,31 @@ fn an_editable_install_leads_into_the_worktree() {
     assert_eq!(only_here(), Vec::<PathBuf>::new());
     std::fs::write(worktree.path().join(site).join("_canary.pth"), "src\n").unwrap();
     assert_eq!(only_here(), [PathBuf::from(".venv/")]);
+}
+
+/// A file of a kind in which no path can be replaced would lead into the checkout.
+#[test]
+fn a_file_of_any_kind_that_names_the_checkout_is_left_out() {
+    let fixture = Fixture::new(&[(".gitignore", "build/\n*.env\n"), (".worktreeinclude", "build/\n*.env\n")]);
+    let checkout = fixture.project().display().to_string();
+    write_files(
+        &fixture.project(),
+        &[
+            ("build/program", &format!("\0{checkout}/data\0")),
+            ("build/other", "\0data\0"),
+            ("a.env", &format!("DATA={checkout}\n")),
+            ("b.env", &format!("DATA={checkout}-2\n")),
+        ],
+    );
+    let (_, copied) = included(&fixture);
+    assert_eq!(copied.unwrap(), ["b.env", "build/other"].map(PathBuf::from));
+    let warnings: Vec<String> = fixture.repo().warnings().unwrap().iter().map(ToString::to_string).collect();
+    let expected = "a.env, build/program of .worktreeinclude will not be copied: they name this checkout";
+    assert!(warnings.iter().any(|warning| warning.starts_with(expected)), "{warnings:?}");
+    let mounted = fixture.repo().confined_in(Confinement::Full);
+    let worktree = fixture.worktree(&mounted, "mounted");
+    assert_eq!(mounted.worktrees().copy_included(&worktree).unwrap().len(), 4);
+    assert!(mounted.warnings().unwrap().iter().all(|warning| !warning.to_string().contains("not be copied")));
 }
 
 /// Runs a program in a folder, and returns what it prints; `None` if the program is not installed.

@@ -1,10 +1,11 @@
 //! What a setup has made: what is brought to another worktree, and what never is.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use orchestrate_git::{Repo, Worktree};
+use orchestrate_git::{CopyLimit, Repo, Worktree};
+use orchestrate_sandbox::Confinement;
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
@@ -205,4 +206,56 @@ fn copies_of_the_users_files_stay_those_of_each_worktree() {
     repo.worktrees().copy_included(&to).unwrap();
     assert_eq!(bring(&repo, &from, &to), Some(true));
     assert_eq!(["x.env", "made/key", "made/data"].map(|path| read(&to, path)), ["new", "new", "1"]);
+}
+
+fn outputs(repo: &Repo, from: &Worktree, bytes: u64) -> (Vec<PathBuf>, Vec<String>) {
+    let outputs = repo.worktrees().outputs(from, &[], CopyLimit { bytes, files: 1_000 }).unwrap();
+    let left_out = outputs.left_out.iter().map(|left| format!("{}: {}", left.path.display(), left.reason));
+    (outputs.paths(), left_out.collect())
+}
+
+/// Elsewhere, a path into the checkout would lead a check of an agent's work to the user's files.
+#[test]
+fn outputs_that_name_the_checkout_are_brought_only_where_that_is_the_worktree() {
+    let (fixture, repo, from, _) = two(&[]);
+    let (checkout, own) = (fixture.project().display().to_string(), from.path().display().to_string());
+    let encoded = checkout.replace('/', "\\/");
+    write_files(
+        from.path(),
+        &[
+            ("made/x.json", &format!("\"{encoded}\"")),
+            (".venv/program", &format!("\0{checkout}/src\0")),
+            ("beside.env", &format!("ROOT={checkout}-2/src\n")),
+            ("own.env", &format!("ROOT={own}/src\n")),
+        ],
+    );
+    let (paths, left_out) = outputs(&repo, &from, 1 << 20);
+    assert_eq!(paths, [Path::new("beside.env")]);
+    let expected = [
+        ".venv: .venv/program names your checkout",
+        "made: made/x.json names your checkout",
+        "own.env: own.env names the folder that it was made in",
+    ];
+    assert_eq!(left_out, expected);
+    // It is not read whether it names anything.
+    let (paths, left_out) = outputs(&repo, &from, 10);
+    assert!(paths.is_empty() && left_out.iter().all(|left| left.contains(" would be copied; ")), "{left_out:?}");
+    let mounted = fixture.repo().confined_in(Confinement::Full);
+    let (paths, left_out) = outputs(&mounted, &mounted.worktrees().open(from.path()).unwrap(), 1 << 20);
+    assert_eq!((paths.len(), left_out), (4, Vec::new()));
+}
+
+/// A text may begin in one part of a large file and end in the next.
+#[test]
+fn a_path_is_found_wherever_it_stands_in_a_large_file() {
+    let (fixture, repo, from, _) = two(&[]);
+    let checkout = fixture.project().display().to_string();
+    for before in [0, (1 << 20) - checkout.len(), (1 << 20) - 1, 3 << 20] {
+        let text = format!("{}{checkout}", " ".repeat(before));
+        write_files(from.path(), &[("made/large", &text)]);
+        let (paths, left_out) = outputs(&repo, &from, 1 << 30);
+        assert!(paths.is_empty() && left_out.len() == 1, "{before}: {left_out:?}");
+        write_files(from.path(), &[("made/large", &format!("{text}x"))]);
+        assert_eq!(outputs(&repo, &from, 1 << 30).0, [Path::new("made")], "{before}");
+    }
 }

@@ -84,7 +84,8 @@ cgroups KERNEL *TESTS:
     cargo test -p orchestrate-sandbox --test canaries --no-run
     crates/sandbox/tests/canaries/cgroups.sh {{KERNEL}} {{TESTS}}
 
-# Follows users of public projects (cargo, Python, npm, pnpm, C, Go) in each tier; needs the network and their tools.
+# Follows users of public projects (cargo, Python, npm, pnpm, C, Go, Java, a submodule with Git LFS) in each tier; needs the
+# network and their tools.
 field:
     ORCHESTRATE_FIELD=all cargo test --test orchestrate field::
 

@@ -32,6 +32,7 @@ const JAVA: Need = Need::new(
     },
 );
 const GO: Need = Need::new("go", "apt install golang-go", || Need::starts("go", &["version"]));
+const LFS: Need = Need::new("git-lfs", "apt install git-lfs", || Need::starts("git", &["lfs", "version"]));
 
 pub(super) fn projects() -> Vec<Project> {
     let changed = |file: &'static str, good, bad, symptom| Bug { file, good, bad, symptom };
@@ -140,6 +141,23 @@ pub(super) fn projects() -> Vec<Project> {
                 "byteCount += canEncode(b) ? 2: 1;",
                 "PercentCodecTest",
             ); 2],
+        },
+        Project {
+            name: "a_public_crate_with_a_submodule_and_files_of_git_lfs",
+            needs: &[LFS],
+            lay_out: |world| set_up(world, include_str!("public/submodule.sh")),
+            verify: "cargo test",
+            init: Some(&["found cargo (Cargo.lock)"]),
+            // Only tests that read files of Git LFS find them.
+            bugs: [
+                changed("src/crc.rs", "wrapping_add(data", "wrapping_sub(data", "test_extract_success"),
+                changed(
+                    "src/gz/mod.rs",
+                    "ErrorKind::InvalidInput,\n        \"corrupt",
+                    "ErrorKind::InvalidData,\n        \"corrupt",
+                    "test_extract_failure",
+                ),
+            ],
         },
     ]
 }

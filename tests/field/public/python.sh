@@ -1,8 +1,11 @@
 # A Python project with an editable install in its virtual environment, whose interpreter is in the user's home as
-# pyenv puts it there.
+# pyenv puts it there, if it can be moved there.
 prefix=$(python3 -c 'import sys; print(sys.base_prefix)')
 python=python3
-if [ "$prefix" != /usr ]; then
+if [ "$prefix" != /usr ] && ldd "$prefix/bin/python3" | grep -q "$prefix/"; then
+    # It loads a library by its path in the first home, so a copy of it would start with another one.
+    python=/usr/bin/python3
+elif [ "$prefix" != /usr ]; then
     mkdir -p "$HOME/.pyenv/versions/field"
     tar cf - -C "$prefix" --exclude site-packages --exclude test --exclude '*.a' bin lib | tar xf - -C "$HOME/.pyenv/versions/field"
     python=$HOME/.pyenv/versions/field/bin/python3

@@ -9,6 +9,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("init::yes_sets_what_the_files_suggest_and_consents", yes_sets_and_consents).needs(Need::NPM),
         case("init::without_a_yes_nothing_is_set", without_a_yes_nothing_is_set),
         case("init::a_second_yes_adds_no_line_twice", a_second_yes_adds_no_line_twice),
+        case("init::what_it_brings_along_is_missed_by_no_check_of_a_plan", what_it_brings_along_is_not_missed),
         case("init::every_setting_is_listed_also_without_a_value", every_setting_is_listed),
     ]
 }
@@ -85,6 +86,18 @@ fn a_second_yes_adds_no_line_twice() -> Outcome {
     world.types(&["init", "--yes", "--force"], 0)?;
     let lines = world.repository.read(".worktreeinclude")?;
     if lines == "# mine\nsecrets\nnode_modules/\n" { Ok(()) } else { fail(lines) }
+}
+
+/// What `.worktreeinclude` names is in every worktree, so `check` does not miss it, as `run` does not.
+fn what_it_brings_along_is_not_missed() -> Outcome {
+    const MISSED: &str = "the file `./node_modules/.bin/mocha` is not in the commit";
+    let world = project()?;
+    let plan = "- [ ] T1 Make it (run: touch made) (verify: ./node_modules/.bin/mocha)\n";
+    world.repository.write("plan.md", plan)?;
+    says(&world.types(&["check", "plan.md"], 0)?, &[MISSED])?;
+    world.types(&["init", "--yes"], 0)?;
+    let check = world.types(&["check", "plan.md"], 0)?;
+    if check.stdout.contains(MISSED) { fail(check.stdout) } else { Ok(()) }
 }
 
 fn every_setting_is_listed() -> Outcome {

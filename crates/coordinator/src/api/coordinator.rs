@@ -25,7 +25,7 @@ use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
 
 use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
-use crate::api::project::commit_may_have;
+use crate::api::project::worktree_may_have;
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::recovery;
 use crate::dispatch::requests;
@@ -471,8 +471,7 @@ impl Coordinator {
     /// Reports whether a worktree may contain a file at first: the commit that runs start from may, or the
     /// file is copied from the checkout.
     pub(crate) fn worktree_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
-        let path = path.trim_start_matches("./");
-        Ok(commit_may_have(&self.repo, &self.base()?.0, path) || self.repo.worktrees().includes(Path::new(path))?)
+        worktree_may_have(&self.repo, &self.base()?.0, path)
     }
 
     /// Reports whether the user's checkout has a file, committed or not.

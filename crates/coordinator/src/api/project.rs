@@ -230,10 +230,11 @@ impl Project {
         self.repo.resolve(rev).is_ok()
     }
 
-    /// Reports whether the commit that a run from this revision starts from may have a file; `None` means HEAD. Of a
-    /// revision that there is not, nothing is known.
+    /// Reports whether a worktree of a run from this revision may contain a file at first; `None`
+    /// means HEAD. Of a revision that there is not, nothing is known.
     pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
-        self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
+        let known = self.base(base).and_then(|commit| worktree_may_have(&self.repo, &commit, path));
+        known.unwrap_or(true)
     }
 
     /// Returns warnings that do not prevent a run from this revision; `None` means HEAD, and so does one that there is
@@ -322,8 +323,15 @@ impl Project {
     }
 }
 
+/// Reports whether a worktree may contain a file at first: the commit may, or the file is copied
+/// from the checkout.
+pub(crate) fn worktree_may_have(repo: &Repo, commit: &Oid, path: &str) -> Result<bool, CoordinatorError> {
+    let path = path.trim_start_matches("./");
+    Ok(commit_may_have(repo, commit, path) || repo.worktrees().includes(Path::new(path))?)
+}
+
 /// Reports whether a commit may contain a file; always true if a link on the path or at its end may lead elsewhere.
-pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
+fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
     let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
     let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     parts.any(|part| !matches!(repo.store().read_file(commit, part), Ok(None)))

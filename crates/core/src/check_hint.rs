@@ -58,6 +58,10 @@ const SETUP: &str = "type the setup's command in your checkout: settings with a 
 /// The hint for a setup that asks for a host which it may not reach.
 const SETUP_HOSTS: &str = "if the setup needs that host, name it in `worktree.setup_hosts`, in orchestrate.toml or in your own \
                            configuration";
+/// The hint for a registry whose name leads to an address that is not public.
+const SETUP_ADDRESS: &str = "the name servers here lead that host to an address of no public server, \
+                             as some proxies and VPNs do: if you trust them, name the host in \
+                             `worktree.setup_hosts`, in orchestrate.toml or in your own configuration";
 /// The hint for work that changes what the setup reads.
 const SETUP_CHANGES: &str =
     "change what the setup reads in your checkout, commit it, and start the next run from there";
@@ -82,6 +86,7 @@ const CAUSES: &[Cause] = &[
     cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
     cause(&[RESULT_STAYS], SETUP_STAYS),
     cause(&["is no host of the setup"], SETUP_HOSTS),
+    cause(&["leads to", "`worktree.setup_hosts` does not name it"], SETUP_ADDRESS),
     cause(&[SETUP_HAD_NETWORK], SETUP),
     cause(&["attempting to make an http request, but --offline was specified"], FETCH_CRATES),
     cause(&["failed to download", "--offline was specified"], FETCH_CRATES),
@@ -265,6 +270,11 @@ mod tests {
             ("File size limit exceeded (core dumped)", Some(FILE_SIZE)),
             ("npm error code E401\nthe setup had the network", Some(SETUP)),
             ("refused: a.example (rule x): `a.example` is no host of the setup; …", Some(SETUP_HOSTS)),
+            (
+                "refused: pypi.org:443 (rule x): `pypi.org` leads to 198.18.0.7, which is for x, \
+                 and `worktree.setup_hosts` does not name it\nthe setup had the network",
+                Some(SETUP_ADDRESS),
+            ),
             (
                 "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with the network; …",
                 Some(SETUP_CHANGES),

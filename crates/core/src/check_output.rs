@@ -6,6 +6,11 @@ const MOST_LINES: usize = 6;
 /// The maximum length of a shown line, in characters.
 const MOST_CHARS: usize = 160;
 
+/// The beginning of a line that names a connection which the proxy of a setup has refused.
+pub const CONNECTION_REFUSED: &str = "refused: ";
+/// The beginning of a line that names a server which the proxy of a setup has not reached.
+pub const NOT_REACHED: &str = "not reached: ";
+
 /// Words that mark a line as describing a failure, in lower case.
 const TELLING: &[&str] =
     &["error", "fail", "panicked", "assert", "exception", "not found", "no such", "cannot", "denied", "undefined"];
@@ -13,12 +18,19 @@ const TELLING: &[&str] =
 /// Words that mark a line as counting successes only.
 const COUNTING: &[&str] = &["0 failed", "0 errors", "0 failures"];
 
-/// Returns the lines that describe a failure, or the last ones if there are none.
+/// Returns the lines that describe a failure, or the last ones if there are none. What a setup could
+/// not reach comes first, since what its programs say of that is only that a proxy failed.
 pub fn failing_lines(output: &str) -> Vec<String> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
-    let telling: Vec<&str> = lines.iter().copied().filter(|line| tells(line)).take(MOST_LINES).collect();
+    let (of_proxy, others): (Vec<&str>, Vec<&str>) = lines.iter().partition(|line| is_of_proxy(line));
+    let telling = others.into_iter().filter(|line| tells(line));
+    let telling: Vec<&str> = of_proxy.into_iter().chain(telling).take(MOST_LINES).collect();
     let chosen = if telling.is_empty() { lines.split_at(lines.len().saturating_sub(MOST_LINES)).1 } else { &telling };
     chosen.iter().map(|line| shortened(line)).collect()
+}
+
+fn is_of_proxy(line: &str) -> bool {
+    line.starts_with(CONNECTION_REFUSED) || line.starts_with(NOT_REACHED)
 }
 
 fn tells(line: &str) -> bool {
@@ -47,6 +59,15 @@ mod tests {
     fn ten_failures_are_not_none() {
         let failed = "test result: FAILED. 3 passed; 10 failed";
         assert_eq!(failing_lines(&format!("{failed}\ntest result: ok. 9 passed; 0 failed\n")), [failed]);
+    }
+
+    #[test]
+    fn what_a_setup_could_not_reach_comes_before_all_that_its_programs_say_of_it() {
+        let said = "npm error 403 failed\n".repeat(10);
+        let refused = "refused: npm.example:443 (rule x): no host of the setup";
+        let lines = failing_lines(&format!("{said}{refused}\nthe setup had the network\n"));
+        assert_eq!(lines.len(), MOST_LINES);
+        assert_eq!([&lines[0], &lines[1]], [refused, "npm error 403 failed"]);
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub use agent_status::{AgentInfo, AgentStatus, Blocker, Liveness};
 pub use authority::{AgentLimits, Authority};
 pub use cautions::{Caution, CautionAbout};
 pub use check_hint::{check_hint, lies_in_checkout, missing_program, split_hint, with_hint};
-pub use check_output::failing_lines;
+pub use check_output::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};
 pub use check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
 pub use check_tries::{FlakyCheck, VerifyResult};
 pub use child::AgentHandle;

@@ -9,6 +9,7 @@ use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::host::WebUrl;
 use orchestrate_core::setup_hosts::SetupHosts;
 use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::{CONNECTION_REFUSED, NOT_REACHED};
 use orchestrate_sandbox::{Cancel, Finished, Job, Sandbox, SandboxError, registry_settings};
 use orchestrate_web::{Egress, Recording, WebClient};
 use tokio::sync::oneshot;
@@ -60,13 +61,14 @@ impl Egress for SetupEgress {
         let EgressDecision { asked, allowed, rule, reason, .. } = decision;
         tracing::info!(asked, allowed, rule, "a setup's connection");
         if !allowed {
-            self.note(format!("refused: {asked} (rule {rule}): {}", reason.unwrap_or_default()));
+            let reason = reason.unwrap_or_default();
+            self.note(format!("{CONNECTION_REFUSED}{asked} (rule {rule}): {reason}"));
         }
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn unreached(&self, asked: &str, failure: &WebFailure) {
-        self.note(format!("not reached: {asked}: {failure}"));
+        self.note(format!("{NOT_REACHED}{asked}: {failure}"));
     }
 }
 

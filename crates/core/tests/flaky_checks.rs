@@ -69,7 +69,12 @@ impl Checked {
     }
 
     fn base_verified(&mut self, passed: bool) {
-        let (tree, command, exit) = (Oid::from(BASE_TREE), CHECK.to_owned(), "exit".to_owned());
+        self.base_ended(CHECK, passed);
+    }
+
+    /// Records how the check of the base has ended: by this command, its own or that of the setup.
+    fn base_ended(&mut self, command: &str, passed: bool) {
+        let (tree, command, exit) = (Oid::from(BASE_TREE), command.to_owned(), "exit".to_owned());
         let output = Some(BlobId::from("output"));
         self.tell(Event::BaseVerified { tree, command, passed, exit, output, duration_ms: 1 });
     }
@@ -314,6 +319,12 @@ fn a_base_that_fails_once_is_checked_again() {
         assert_eq!(seen(&run), expected, "{tries}");
         assert_eq!(run.0.merges.flaky_checks().len(), usize::from(tries == "-+"), "{tries}");
     }
+    // The setup's failure is remembered, so trying it again would show the same.
+    let mut run = fresh();
+    run.base_ended("npm ci", false);
+    assert_eq!(seen(&run), (false, true));
+    run.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None });
+    assert_eq!(seen(&run), (true, false));
     // What was red before a resume may have been mended, and is no evidence of a flaky check.
     let mut run = fresh();
     run.base_verified(false);

@@ -2,7 +2,8 @@
 //!
 //! Work on a base whose check fails is wasted: every merged tree would fail, too. So no task is started before the base
 //! has passed, and a run whose base fails ends as wrong usage. A run that is taken over after that checks again, since
-//! the cause may have been outside the repository. A red check is tried again first, as each is.
+//! the cause may have been outside the repository. A red check is tried again first, as each is;
+//! not so a setup, whose failure on the base is remembered.
 
 use crate::base_result::{BaseResult, RedBase};
 use crate::check_tries::{TriedCheck, Try, VerifyResult};
@@ -39,9 +40,12 @@ impl RunState {
         // A tree that passed in an earlier run has no output here.
         let kept = output.clone().unwrap_or_else(|| BlobId::from(""));
         let result = VerifyResult { passed: *passed, exit: exit.clone(), output: kept };
+        // Another command than the check is the setup that had to pass before.
+        let is_check = self.settings.verify.as_deref() == Some(command.as_str());
+        let retries = if is_check { self.settings.verify_retries } else { 0 };
         let results = &mut self.merges.results;
         results.add(Try { task: None, tree, command, result });
-        self.base_result = match results.judge(results.of(tree, command), command, self.settings.verify_retries) {
+        self.base_result = match results.judge(results.of(tree, command), command, retries) {
             _ if *passed => BaseResult::Passed,
             TriedCheck::Open => BaseResult::FailedSoFar,
             TriedCheck::Green | TriedCheck::Red => {

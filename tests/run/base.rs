@@ -88,6 +88,9 @@ fn a_red_base() -> Outcome {
     if spent(&first)? {
         return fail("a request was sent");
     }
+    for options in [&["log", first.as_str()][..], &["log", first.as_str(), "--tools"]] {
+        says(&world.types(options, 0)?, &["check of the base FAILED", "  | error: made.txt is missing"])?;
+    }
     world.types(&[&run[..], &["--no-verify-base"]].concat(), 0)?;
     let second = store.store().latest_run()?;
     world.types(&run, 2)?;

@@ -108,7 +108,11 @@ impl Reader {
                 if text.ends_with(body.as_str()) { Ok(()) } else { output::result(&output::quoted(&body)) }
             }
             // The output of a failed check is shown even without `--tools`.
-            Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
+            Event::VerifyFinished { passed, .. } | Event::BaseVerified { passed, .. }
+                if !arguments.tools && *passed =>
+            {
+                Ok(())
+            }
             Event::ToolFinished { .. } if !arguments.tools => Ok(()),
             event => match self.printed_by(event)? {
                 Some(text) => output::result(&output::quoted(&text)),
@@ -137,7 +141,7 @@ impl Reader {
     fn printed_by(&self, event: &Event) -> Result<Option<String>, CommandError> {
         Ok(match event {
             Event::ToolFinished { result, .. } => Some(text_of_result(&self.store.blob(result)?)?),
-            Event::VerifyFinished { output, .. } => {
+            Event::VerifyFinished { output, .. } | Event::BaseVerified { output: Some(output), .. } => {
                 Some(String::from_utf8_lossy(&self.store.blob(output)?).into_owned())
             }
             Event::TaskReturned { text, .. } => Some(String::from_utf8_lossy(&self.store.blob(text)?).into_owned()),
@@ -199,6 +203,7 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
                 | Event::ApprovalRequested { .. }
                 | Event::ApprovalDecided { .. }
                 | Event::VerifyFinished { .. }
+                | Event::BaseVerified { .. }
         );
     }
     if arguments.messages {

@@ -97,7 +97,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InRepository(root) => {
-                write!(f, "it is in the repository {}, of which each worktree has its own copy", root.display())
+                write!(f, "it is in the repository {}; commands see none but their own worktree", root.display())
             }
             Self::OfProjectsEnvironment(root) => write!(
                 f,

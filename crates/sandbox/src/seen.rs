@@ -11,6 +11,9 @@ use crate::programs::{Hidden, Programs, Reason, entries, is_executable};
 const SEARCHED_BYTES: u64 = 64 << 10;
 /// How a script names the user's home.
 const HOME_NAMES: [&str; 2] = ["$HOME", "${HOME"];
+/// What to do about a program of the project itself.
+const BRING: &str = "let .worktreeinclude or `[worktree] setup` bring it into each worktree, and call \
+                     it by its path there";
 
 /// What a program's name means outside of the sandbox and inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,10 +114,10 @@ fn why(programs: &Programs, outside: &Path) -> String {
 
 fn fix(programs: &Programs, outside: &Path) -> String {
     match hidden(programs, outside).map(|hidden| &hidden.reason) {
-        Some(Reason::InRepository(_) | Reason::OfProjectsEnvironment(_)) => {
-            "let .worktreeinclude or `[worktree] setup` bring it into each worktree, and call it by its path there"
-                .to_owned()
+        Some(Reason::InRepository(_)) => {
+            format!("if that is this project, {BRING}; else install the program outside of repositories")
         }
+        Some(Reason::OfProjectsEnvironment(_)) => BRING.to_owned(),
         _ => {
             let folder = outside.parent().unwrap_or(outside).display();
             format!("add {folder} to `sandbox.read` in your own configuration")

@@ -383,7 +383,7 @@ const FOLDER_CASES: &[Case] = &[
                    hide ~/bin/data: it is neither a script nor a native program
                    hide ~/bin/open: its folder may contain passwords or tokens
                    hide ~/bin/run: its folder may contain passwords or tokens
-                   hide ~/bin/tool: it is in the repository ~/project, of which each worktree has its own copy",
+                   hide ~/bin/tool: it is in the repository ~/project; commands see none but their own worktree",
     },
     Case {
         name: "the home itself",
@@ -434,7 +434,7 @@ const FOLDER_CASES: &[Case] = &[
         entries: &["file project/.git/HEAD", "program project/tools/bin/make", "program .config/x/bin/y", "program .ssh/z"],
         path: "~/project/tools/bin:~/.config/x/bin:~/.ssh:~/absent",
         variables: &[],
-        expected: "hide ~/project/tools/bin: it is in the repository ~/project, of which each worktree has its own copy
+        expected: "hide ~/project/tools/bin: it is in the repository ~/project; commands see none but their own worktree
                    hide ~/.config/x/bin: its folder may contain passwords or tokens
                    hide ~/.ssh: its folder may contain passwords or tokens",
     },

@@ -203,7 +203,8 @@ fn say_what_is_next(found: &Suggestion, agreed: &Agreed) {
         output::note("nothing is set: `orchestrate init --force --yes` sets what is shown above");
     }
     output::note(
-        "next: write a plan and type `orchestrate check PLAN`; `orchestrate doctor` shows what else is needed",
+        "next: commit what was written, write a plan and type `orchestrate check PLAN`; \
+         `orchestrate doctor` shows what else is needed",
     );
 }
 

@@ -218,7 +218,7 @@ fn unconfined_trials() -> Vec<Trial> {
         limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
             a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
             a_forbidden_path_is_closed_under_every_name forbidden_files_are_neither_shown_nor_put_back_by_git;
-        packages: what_is_no_package_is_refused nobody_is_asked_where_nothing_can_be_installed;
+        packages: what_is_no_package_is_refused a_refusal_names_the_registry_of_the_language nobody_is_asked_where_nothing_can_be_installed;
         permissions: each_covers_the_tools_of_the_reference a_grant_needs_tool_and_permission;
         plugins: a_plugins_tools_are_like_built_in_ones a_project_rewords_a_plugins_tool
             what_cannot_be_used_is_refused_by_its_name a_tool_that_panics_hangs_or_lies_fails_alone

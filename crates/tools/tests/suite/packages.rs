@@ -46,6 +46,60 @@ pub(crate) async fn what_is_no_package_is_refused(mut harness: ToolHarness) {
     }
 }
 
+pub(crate) async fn a_refusal_names_the_registry_of_the_language(mut harness: ToolHarness) {
+    allow(&mut harness);
+    let table = [
+        ("./a", None, Some("python"), "`./a` is no name of a package at PyPI, such as requests[socks];"),
+        ("./a", None, Some("javascript"), "`./a` is no name of a package at npm, such as @types/node;"),
+        ("./a", None, Some("rust"), "`./a` is no name of a crate at crates.io, such as serde;"),
+        ("a", None, Some("go"), "`a` is no name of a Go module, such as golang.org/x/text;"),
+        (
+            "./a",
+            None,
+            None,
+            "`./a` is no name of a package at PyPI, of a package at npm, of a crate at crates.io or of a Go module, such \
+             as requests[socks], @types/node, serde or golang.org/x/text;",
+        ),
+        (
+            "a",
+            Some("--pre"),
+            Some("python"),
+            "`--pre` is no version of a package at PyPI; for a package at PyPI, name one",
+        ),
+        ("a", Some("--pre"), Some("rust"), "`--pre` is no version of a crate at crates.io; for a crate at"),
+        (
+            "a.example/b",
+            Some("--pre"),
+            None,
+            "`--pre` is no version of a Go module; for a Go module, name one such as v1",
+        ),
+        (
+            "a",
+            Some("--pre"),
+            None,
+            "`--pre` is no version of a package at PyPI, of a package at npm or of a crate at crates.io; for a package",
+        ),
+    ];
+    for (package, version, language, expected) in table {
+        let arguments = json!({"package": package, "version": version, "language": language});
+        let output = harness.call("install_package", arguments).await;
+        assert!(said(&output).contains(expected), "{}", said(&output));
+    }
+    harness.scope.policy = policy(&[(RuleDecision::Allow, "fetch_api_docs")]);
+    for (library, version, expected) in [
+        ("a b", "", "`library` is the name of a library, such as serde, npm:react"),
+        ("npm:a b", "", "`library` is the name of a package at npm, such as"),
+        ("python:a b", "", "`library` is the name of a package at PyPI, such as"),
+        ("rust:a b", "", "`library` is the name of a crate at crates.io, such as"),
+        ("go:a b", "", "`library` is the name of a Go package, such as"),
+        ("go:a.example/b", "1 2", "`version` is one such as v1.2.3"),
+        ("rust:a", "1 2", "`version` is one such as 1.2.3"),
+    ] {
+        let output = harness.call("fetch_api_docs", json!({"library": library, "version": version})).await;
+        assert!(said(&output).contains(expected), "{}", said(&output));
+    }
+}
+
 pub(crate) async fn nobody_is_asked_where_nothing_can_be_installed(mut harness: ToolHarness) {
     harness.put("package.json", "{}").unwrap();
     harness.scope.ask_parks = true;
@@ -63,6 +117,10 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(mut h
     harness.put("package.json", "{}").unwrap();
     let output = harness.call("install_package", json!({"package": "greeting"})).await;
     assert!(said(&output).contains("one of Python and JavaScript; say which with `language`"), "{}", said(&output));
+    let output = harness.call("install_package", json!({"package": "golang.org/x/text"})).await;
+    let refusal =
+        "`golang.org/x/text` is no name of a package at PyPI or of a package at npm, such as requests[socks] or @";
+    assert!(said(&output).contains(refusal), "{}", said(&output));
     for (language, package, expected) in [
         ("rust", "greeting", "`cargo add` needs a Cargo.toml"),
         ("go", "a.example/greeting", "`go get` needs a go.mod"),

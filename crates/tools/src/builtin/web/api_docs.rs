@@ -72,8 +72,8 @@ impl Tool for FetchApiDocs {
         let is_name = |text: &str| text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..");
         match (registry_of(given("library")), is_name(given("library")), is_name(given("version"))) {
             ((_, ""), ..) => Err(invalid("`library` is empty")),
-            (_, false, _) => Err(invalid("`library` is a name such as serde, npm:react or golang.org/x/net")),
-            (_, _, false) => Err(invalid("`version` is one such as 1.2.3")),
+            ((service, _), false, _) => Err(invalid(&format!("`library` is the name of {}", called(service)))),
+            ((service, _), _, false) => Err(invalid(&format!("`version` is one such as {}", version_of(service)))),
             _ => Ok(()),
         }
     }
@@ -174,6 +174,21 @@ fn prefixed(service: WebServiceName, name: &str) -> String {
     let of = REGISTRIES.iter().find(|(of, ..)| *of == service);
     let prefix = of.and_then(|(_, names, _)| names.first()).copied().unwrap_or_else(|| service.as_str());
     format!("{prefix}:{name}")
+}
+
+/// Returns what a library of a registry is called, with an example; `None` stands for all registries.
+fn called(service: Option<WebServiceName>) -> &'static str {
+    match service {
+        Some(WebServiceName::DocsRs) => "a crate at crates.io, such as serde",
+        Some(WebServiceName::Pypi) => "a package at PyPI, such as requests",
+        Some(WebServiceName::Npm) => "a package at npm, such as react or @types/node",
+        Some(WebServiceName::GoPackages) => "a Go package, such as golang.org/x/net or net/http",
+        _ => "a library, such as serde, npm:react or golang.org/x/net",
+    }
+}
+
+fn version_of(service: Option<WebServiceName>) -> &'static str {
+    if service == Some(WebServiceName::GoPackages) { "v1.2.3" } else { "1.2.3" }
 }
 
 /// Reports whether a path of Go is one of the standard library: all others begin with a host.

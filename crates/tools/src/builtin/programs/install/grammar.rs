@@ -44,29 +44,29 @@ impl Ecosystem {
     /// # Errors
     /// Says what such a name or version looks like.
     pub(super) fn read(self, package: &str, version: Option<&str>) -> Result<Requested, String> {
+        let refused = || refusal(&[self], package, version);
+        let (name, extras) = self.split(package).ok_or_else(refused)?;
+        let version = version.filter(|version| !matches!(*version, "" | "*"));
+        if version.is_some_and(|version| version.len() > MAX_VERSION || is_archive(version)) {
+            return Err(refused());
+        }
+        let word = self.word(name, extras, version).ok_or_else(refused)?;
+        Ok(Requested { name: name.to_owned(), word })
+    }
+
+    /// Splits what names a package into its name and its extras; `None` if it names none here.
+    fn split(self, package: &str) -> Option<(&str, &str)> {
         let (name, extras) = match self {
             Ecosystem::Python => without_extras(package).unwrap_or((package, "")),
             _ => (package, ""),
         };
-        let is_archive = |text: &str| ARCHIVES.iter().any(|ending| text.to_ascii_lowercase().ends_with(ending));
-        let is_name = |name: &str| match self {
+        let is_name = match self {
             Ecosystem::Python => is_name_of_python(name),
             Ecosystem::JavaScript => is_name_of_npm(name),
             Ecosystem::Rust => is_name_of_cargo(name),
             Ecosystem::Go => is_module_of_go(name),
         };
-        if name.len() > MAX_NAME || is_archive(name) || !is_name(name) {
-            return Err(self.refuse_name(package));
-        }
-        let version = version.filter(|version| !matches!(*version, "" | "*"));
-        let refuse = |version: &str| format!("`{}` is no version here; {}", shown(version), self.versions());
-        if let Some(version) = version
-            && (version.len() > MAX_VERSION || is_archive(version))
-        {
-            return Err(refuse(version));
-        }
-        let word = self.word(name, extras, version).ok_or_else(|| refuse(version.unwrap_or_default()))?;
-        Ok(Requested { name: name.to_owned(), word })
+        (is_name && name.len() <= MAX_NAME && !is_archive(name)).then_some((name, extras))
     }
 
     /// Returns the word for a package manager; `None` if the version is none.
@@ -99,27 +99,31 @@ impl Ecosystem {
         }
     }
 
-    fn refuse_name(self, package: &str) -> String {
-        let example = match self {
-            Ecosystem::Python => "requests or requests[socks]",
-            Ecosystem::JavaScript => "react or @types/node",
+    /// Returns what a package of it is called, with its registry.
+    fn kind(self) -> &'static str {
+        match self {
+            Ecosystem::Python => "a package at PyPI",
+            Ecosystem::JavaScript => "a package at npm",
+            Ecosystem::Rust => "a crate at crates.io",
+            Ecosystem::Go => "a Go module",
+        }
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Ecosystem::Python => "requests[socks]",
+            Ecosystem::JavaScript => "@types/node",
             Ecosystem::Rust => "serde",
             Ecosystem::Go => "golang.org/x/text",
-        };
-        format!(
-            "`{}` is no name of a package at a registry of {}, such as {example}; addresses, paths, repositories and \
-            options are not installed, and a version goes into `version`",
-            shown(package),
-            self.language()
-        )
+        }
     }
 
     fn versions(self) -> &'static str {
         match self {
-            Ecosystem::Python => "name one such as 1.4.2, or a range such as >=1.4,<2",
-            Ecosystem::JavaScript => "name one such as 1.4.2, a range such as ^1.4 or a tag such as next",
-            Ecosystem::Rust => "name one such as 1.4.2, which stands for all that are compatible, or =1.4.2",
-            Ecosystem::Go => "name one such as v1.4.2, or latest, upgrade or patch",
+            Ecosystem::Python => "one such as 1.4.2, or a range such as >=1.4,<2",
+            Ecosystem::JavaScript => "one such as 1.4.2, a range such as ^1.4 or a tag such as next",
+            Ecosystem::Rust => "one such as 1.4.2, which stands for all that are compatible, or =1.4.2",
+            Ecosystem::Go => "one such as v1.4.2, or latest, upgrade or patch",
         }
     }
 
@@ -145,6 +149,50 @@ impl Ecosystem {
         };
         plain(left) == plain(right)
     }
+}
+
+/// Says why none of these ecosystems has a package of this name in this version.
+pub(super) fn refusal(ecosystems: &[Ecosystem], package: &str, version: Option<&str>) -> String {
+    let named: Vec<Ecosystem> = ecosystems.iter().copied().filter(|one| one.split(package).is_some()).collect();
+    if named.is_empty() {
+        let examples: Vec<&str> = ecosystems.iter().map(|one| one.example()).collect();
+        return format!(
+            "`{}` is no name {}, such as {}; addresses, local paths, repositories and options are not installed, and a \
+            version goes into `version`",
+            shown(package),
+            of(ecosystems),
+            any_of(&examples)
+        );
+    }
+    let version = shown(version.unwrap_or_default());
+    let versions: Vec<String> =
+        named.iter().map(|one| format!("for {}, name {}", one.kind(), one.versions())).collect();
+    format!("`{version}` is no version {}; {}", of(&named), versions.join("; "))
+}
+
+/// Says whose name or version is meant.
+fn of(ecosystems: &[Ecosystem]) -> String {
+    let kinds: Vec<String> = ecosystems.iter().map(|one| format!("of {}", one.kind())).collect();
+    any_of(&kinds)
+}
+
+/// Joins the parts of a list, of which one counts.
+fn any_of(parts: &[impl AsRef<str>]) -> String {
+    let mut text = String::new();
+    for (at, part) in parts.iter().enumerate() {
+        let before = match at {
+            0 => "",
+            last if last + 1 == parts.len() => " or ",
+            _ => ", ",
+        };
+        text.push_str(before);
+        text.push_str(part.as_ref());
+    }
+    text
+}
+
+fn is_archive(text: &str) -> bool {
+    ARCHIVES.iter().any(|ending| text.to_ascii_lowercase().ends_with(ending))
 }
 
 /// Splits `name[extra,other]`, whose extras choose further packages of the same registry.

@@ -17,7 +17,7 @@ use super::super::project::Project;
 use super::super::states::{States, changed, states};
 use super::answer::{Installed, answer};
 use super::destinations::{Registries, Server};
-use super::grammar::{Ecosystem, Requested};
+use super::grammar::{Ecosystem, Requested, refusal};
 use super::listing::{Packages, changes, text};
 use super::managers::{Install, Manager, ecosystems, managers};
 use super::registries::{Found, Indexes, servers};
@@ -92,10 +92,9 @@ impl Tool for InstallPackage {
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
         let known = arguments.language.map_or(Ecosystem::ALL.to_vec(), |language| vec![language]);
-        let read: Vec<_> = known.into_iter().map(|ecosystem| arguments.read(ecosystem)).collect();
-        match read.iter().any(Result::is_ok) {
+        match known.iter().any(|ecosystem| arguments.read(*ecosystem).is_ok()) {
             true => Ok(()),
-            false => Err(invalid(&read.into_iter().find_map(Result::err).unwrap_or_default())),
+            false => Err(invalid(&arguments.refusal(&known))),
         }
     }
 
@@ -159,6 +158,10 @@ impl Arguments {
         ecosystem.read(&self.package, self.version.as_deref())
     }
 
+    fn refusal(&self, ecosystems: &[Ecosystem]) -> String {
+        refusal(ecosystems, &self.package, self.version.as_deref())
+    }
+
     /// Chooses among the ecosystems of a project.
     fn ecosystem(&self, project: &Project) -> Result<Ecosystem, ToolError> {
         let of_project = ecosystems(project);
@@ -173,10 +176,7 @@ impl Arguments {
                 or say which `language` the package is for"
                     .to_owned(),
             )),
-            [] => {
-                let refusal = of_project.first().and_then(|ecosystem| self.read(*ecosystem).err());
-                Err(invalid(&refusal.unwrap_or_default()))
-            }
+            [] => Err(invalid(&self.refusal(&of_project))),
             several => {
                 let names: Vec<&str> = several.iter().map(|ecosystem| ecosystem.language()).collect();
                 Err(invalid(&format!("this project is one of {}; say which with `language`", names.join(" and "))))

@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         full("a_wheel_is_installed_into_the_projects_environment", a_wheel_is_installed).needs(Need::PYTHON),
         full("a_hostile_index_of_python_installs_nothing", a_hostile_index).needs(Need::PYTHON),
         full("what_has_no_wheel_is_built_in_the_sandbox", a_source_is_built).needs(Need::PYTHON),
+        full("a_build_has_the_time_that_its_installation_has_left", a_build_has_the_time_that_is_left),
         full("an_index_of_the_user_with_a_password_is_not_replaced", an_index_with_a_password).needs(Need::PYTHON),
         full("a_package_of_npm_is_installed_without_its_scripts", a_package_of_npm).needs(Need::NPM),
         full("a_hostile_registry_of_npm_installs_nothing", a_hostile_registry).needs(Need::NPM),
@@ -143,6 +144,17 @@ fn world(files: &[(&str, &str)]) -> Result<World, Failed> {
 
 /// A call, and what its answer has to contain.
 type Step = (&'static str, Value, String);
+
+/// What has no wheel is built with a second command, which has no time of its own.
+fn a_build_has_the_time_that_is_left() -> Outcome {
+    const PIP: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo pip 1.0; exit;; esac\nsleep 6\n\
+        case \"$*\" in *only-binary*) echo No matching distribution found; exit 1;; esac\ntouch built\n";
+    let world = world(&[("requirements.txt", ""), (".gitignore", ".venv\n")])?;
+    let make = format!("mkdir -p .venv/bin && printf '%s' '{PIP}' > .venv/bin/python && chmod +x .venv/bin/python");
+    let steps =
+        [shell(&make, "exit code 0"), install("greeting", "timed out after 8 s"), shell("ls built", "No such file")];
+    play(&world, &format!("{SETTINGS}[tools.code_execution]\ntimeout_seconds = 8\n"), &steps)
+}
 
 /// Lets the agent make these calls, and requires that each is answered as expected.
 fn play(world: &World, settings: &str, steps: &[Step]) -> Outcome {

@@ -133,7 +133,7 @@ fn other_trials() -> Vec<Trial> {
     });
     trials.extend(cases_of_tiers! {
         commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command only_a_tier_with_sockets_of_its_own_has_a_network;
-        packages: packages_are_installed_behind_the_proxy_alone;
+        packages: packages_are_installed_behind_the_proxy_alone an_installation_ends_at_its_time_limit;
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
     });
     trials.extend(full_tier_cases! {

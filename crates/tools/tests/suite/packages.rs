@@ -18,8 +18,8 @@ use crate::support::{policy, said};
 const PIP: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo pip 1.0; exit;; esac\n\
     mkdir -p .venv/lib/python3/site-packages/greeting-1.0.dist-info\necho done\n";
 
-fn put_pip(harness: &ToolHarness) -> io::Result<()> {
-    harness.put(".venv/bin/python", PIP)?;
+fn put_pip(harness: &ToolHarness, program: &str) -> io::Result<()> {
+    harness.put(".venv/bin/python", program)?;
     harness.put(".venv/.gitignore", "*\n")?;
     std::fs::set_permissions(harness.path().join(".venv/bin/python"), std::fs::Permissions::from_mode(0o755))
 }
@@ -148,7 +148,7 @@ pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness
 }
 
 pub(crate) async fn the_user_sees_what_an_installation_reaches_and_only_that_is(mut harness: ToolHarness) {
-    put_pip(&harness).unwrap();
+    put_pip(&harness, PIP).unwrap();
     harness.put("requirements.txt", "-i https://pypi.corp.example/simple\n-i https://no.example/\n").unwrap();
     let mut settings = ToolSettings::default();
     settings.web_requests.allowed_domains.push("pypi.corp.example".to_owned());
@@ -178,7 +178,7 @@ pub(crate) async fn the_user_sees_what_an_installation_reaches_and_only_that_is(
 
 pub(crate) async fn packages_are_installed_behind_the_proxy_alone(mut harness: ToolHarness) {
     allow(&mut harness);
-    put_pip(&harness).unwrap();
+    put_pip(&harness, PIP).unwrap();
     let output = harness.call("install_package", json!({"package": "Greeting"})).await;
     if harness.scope.sandbox.require_egress().is_err() {
         assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"));
@@ -199,9 +199,27 @@ pub(crate) async fn packages_are_installed_behind_the_proxy_alone(mut harness: T
     assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)));
 }
 
+/// What a build leaves running does not hold the call.
+pub(crate) async fn an_installation_ends_at_its_time_limit(mut harness: ToolHarness) {
+    allow(&mut harness);
+    if harness.scope.sandbox.require_egress().is_err() {
+        return;
+    }
+    let mut settings = ToolSettings::default();
+    settings.code_execution.timeout_seconds = Some(4);
+    harness.limit(&settings);
+    // A server that outlives the build holds its output open.
+    put_pip(&harness, &PIP.replace("echo done", "sleep 300 & echo done")).unwrap();
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert!(output.success, "{}", said(&output));
+    put_pip(&harness, &PIP.replace("echo done", "sleep 300 & wait")).unwrap();
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert!(said(&output).contains("timed out after 4 s"), "{}", said(&output));
+}
+
 pub(crate) async fn a_registry_that_wants_a_password_is_for_the_user(mut harness: ToolHarness) {
     allow(&mut harness);
-    put_pip(&harness).unwrap();
+    put_pip(&harness, PIP).unwrap();
     let failing = PIP.replace("echo done", "echo 'ERROR: HTTP error 401 Client Error: Unauthorized' >&2; exit 1");
     let hint = "no job is given one, whether it is in the project or in the user's `~/.npmrc`";
     let install = async |harness: &ToolHarness| harness.call("install_package", json!({"package": "other"})).await;
@@ -218,7 +236,7 @@ pub(crate) async fn a_registry_that_wants_a_password_is_for_the_user(mut harness
 
 /// The public index would be asked in the place of one that is not passed on, and learn the name of a private package.
 pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: ToolHarness) {
-    put_pip(&harness).unwrap();
+    put_pip(&harness, PIP).unwrap();
     harness.scope.ask_parks = true;
     let source = "[[tool.poetry.source]]\nname = \"corp\"\nurl = \"https://pypi.corp.example/simple\"\n";
     let long = format!("#{}\n-i https://pypi.corp.example/simple\n", "x".repeat(4 << 20));
@@ -275,5 +293,5 @@ pub(crate) async fn a_project_says_which_manager_installs(mut harness: ToolHarne
 }
 
 pub(crate) async fn the_tool_for_packages_conforms(harness: ToolHarness) {
-    conforms_with(&harness, vec![specimen()], &put_pip).await;
+    conforms_with(&harness, vec![specimen()], &|harness| put_pip(harness, PIP)).await;
 }

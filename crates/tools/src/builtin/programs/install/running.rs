@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::web::Destinations;
@@ -30,6 +31,8 @@ pub(super) struct Running<'a> {
     context: &'a ToolContext,
     chosen: &'a Chosen<Install>,
     registries: Arc<Registries>,
+    /// When the call has to have ended; `None` if that is too far away for a clock. All commands share its time.
+    deadline: Option<Instant>,
     /// What was decided about the hosts that it asked for, each once.
     pub(super) egress: Vec<EgressDecision>,
     /// What could not be reached, with the reason.
@@ -42,7 +45,8 @@ impl<'a> Running<'a> {
         chosen: &'a Chosen<Install>,
         registries: Arc<Registries>,
     ) -> Running<'a> {
-        Running { context, chosen, registries, egress: Vec::new(), unreached: BTreeSet::new() }
+        let deadline = Instant::now().checked_add(context.limits().max_command_timeout);
+        Running { context, chosen, registries, deadline, egress: Vec::new(), unreached: BTreeSet::new() }
     }
 
     /// Installs, first without building anything; reports whether packages may have been built from their sources.
@@ -119,8 +123,10 @@ impl<'a> Running<'a> {
 
     /// Returns a command as all of a manager's are run.
     fn command(&self, argv: &[String]) -> Command {
-        let Running { context, chosen, .. } = self;
-        let mut command = command(argv, chosen.candidate.variables, context.limits().max_command_timeout);
+        let Running { context, chosen, deadline, .. } = self;
+        let whole = context.limits().max_command_timeout;
+        let left = deadline.map_or(whole, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let mut command = command(argv, chosen.candidate.variables, left);
         // A registry may be on this machine, and a package manager has no servers of its own.
         command.env.insert("NO_PROXY".to_owned(), String::new());
         command

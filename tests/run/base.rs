@@ -91,6 +91,8 @@ fn a_red_base() -> Outcome {
     for options in [&["log", first.as_str()][..], &["log", first.as_str(), "--tools"]] {
         says(&world.types(options, 0)?, &["check of the base FAILED", "  | error: made.txt is missing"])?;
     }
+    let status = world.types(&["status", first.as_str()], 0)?;
+    says(&status, &["no task was started: on the base, `test -e made.txt", "ended with exit code 3"])?;
     world.types(&[&run[..], &["--no-verify-base"]].concat(), 0)?;
     let second = store.store().latest_run()?;
     world.types(&run, 2)?;

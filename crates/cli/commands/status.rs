@@ -54,6 +54,7 @@ pub(crate) fn show(context: &Context, (store, run): (&Store, &RunId), as_json: b
     let is_pruned = state.is_landed() && !project.has_result_branch(run)?;
     let render = if is_pruned { table::render_pruned } else { table::render };
     let mut text = render(&report, context.terminal.branches);
+    text.push_str(&red_base(&state));
     // The table names the endpoints that tasks wait for.
     let has_line = |record: &&TaskRecord| record.rejecting_endpoint().is_none();
     working(&report, &state).filter(has_line).for_each(|record| text.push_str(&activity(record)));
@@ -77,6 +78,17 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
         )),
         Err(error) => output::warning(&format!("failed to {error}")),
     }
+}
+
+/// Says why no task of the run was started, if its base has not passed the check.
+fn red_base(state: &RunState) -> String {
+    let Some(red) = state.red_base() else { return String::new() };
+    let (run, command) = (&state.run_id, output::one_line(&red.command, 60));
+    format!(
+        "no task was started: on the base, `{command}` ended with {}; `orchestrate log {run}` shows its \
+         output, and `orchestrate resume {run}` checks again\n",
+        red.exit
+    )
 }
 
 /// Returns the tasks that are under way; none if no process works on the run.

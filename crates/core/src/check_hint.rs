@@ -43,6 +43,11 @@ const FILE_SIZE: &str = "the command writes a larger file than commands may: let
 const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
                        `[worktree] setup` and `setup_network = true`";
 
+/// The hint for a program that reads in `/proc` what its own process is, as Yarn 1 and Bun do.
+const OWN_PROCESS: &str = "the weaker tier of the sandbox, in which commands run here, shows programs nothing of \
+                           their own process in /proc, which this one needs: the doctor's line `sandbox full` says \
+                           how to get the other tier";
+
 /// The end of the line that says that a missing program lies in the user's checkout.
 const NOT_IN_WORKTREE: &str = "of the checkout, which no worktree has";
 
@@ -85,6 +90,8 @@ const CAUSES: &[Cause] = &[
     cause(&[NOT_IN_WORKTREE], IN_CHECKOUT),
     cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
     cause(&[RESULT_STAYS], SETUP_STAYS),
+    cause(&["eacces", "uv_resident_set_memory"], OWN_PROCESS),
+    cause(&["stackoverflow: failed to parse lockfile"], OWN_PROCESS),
     cause(&["is no host of the setup"], SETUP_HOSTS),
     cause(&["leads to", "`worktree.setup_hosts` does not name it"], SETUP_ADDRESS),
     cause(&[SETUP_HAD_NETWORK], SETUP),
@@ -269,6 +276,8 @@ mod tests {
             ("ld: final link failed: No space left on device", Some(DISK)),
             ("File size limit exceeded (core dumped)", Some(FILE_SIZE)),
             ("npm error code E401\nthe setup had the network", Some(SETUP)),
+            ("Error: EACCES: permission denied, uv_resident_set_memory", Some(OWN_PROCESS)),
+            ("StackOverflow: failed to parse lockfile: 'bun.lock'\nthe setup had the network", Some(OWN_PROCESS)),
             ("refused: a.example (rule x): `a.example` is no host of the setup; …", Some(SETUP_HOSTS)),
             (
                 "refused: pypi.org:443 (rule x): `pypi.org` leads to 198.18.0.7, which is for x, \

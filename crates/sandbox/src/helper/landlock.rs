@@ -52,10 +52,11 @@ pub(crate) fn has_sockets_in_fallback() -> bool {
 /// Returns what programs cannot do in the fallback tier that they can in the other one.
 pub(crate) fn forbidden_in_fallback() -> &'static str {
     if has_sockets_in_fallback() {
-        "programs reach their own servers by TCP and local sockets, but have no UDP and no datagrams"
+        "programs reach their own servers by TCP and local sockets, but have no UDP and no datagrams, and see nothing of \
+         their own process in /proc, which Bun and Yarn 1 need"
     } else {
         "programs have no sockets, not even for servers of their own (the full tier allows them, and Linux 6.12 does in \
-         this one)"
+         this one), and see nothing of their own process in /proc, which Bun and Yarn 1 need"
     }
 }
 

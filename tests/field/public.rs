@@ -1,6 +1,8 @@
 //! Public projects, downloaded by the clients of their registries and pinned by version and hash.
 //!
-//! Each is set up by a script, as a user would type it.
+//! Each is set up by a script, as a user would type it. Conda and .NET are not among them, since their
+//! packages are in registries of their own: what `init` and commands make of such projects is tested on
+//! files of their form alone (`crates/settings/src/suggest`, `crates/sandbox/src/programs`).
 
 use std::time::Duration;
 

@@ -13,11 +13,16 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
+use orchestrate_memory::Counted;
 
 use crate::args::{Arguments, Command};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::terminal::Terminal;
+
+/// What work on content from elsewhere holds is counted.
+#[global_allocator]
+static ALLOCATOR: Counted = Counted;
 
 fn main() -> ExitCode {
     orchestrate_coordinator::run_helper_if_asked();

@@ -34,7 +34,7 @@ const IN_TESTS: [&str; 10] = [
     "toml",
 ];
 
-const WALLS: [Wall; 15] = [
+const WALLS: [Wall; 16] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -43,6 +43,7 @@ const WALLS: [Wall; 15] = [
             "orchestrate-coordinator",
             "orchestrate-files",
             "orchestrate-journal",
+            "orchestrate-memory",
             "orchestrate-plan",
             "orchestrate-settings",
         ],
@@ -125,7 +126,14 @@ const WALLS: [Wall; 15] = [
     },
     Wall {
         package: "orchestrate-tools",
-        ours: &["orchestrate-code", "orchestrate-core", "orchestrate-html", "orchestrate-sandbox"],
+        ours: &[
+            "orchestrate-code",
+            "orchestrate-core",
+            "orchestrate-files",
+            "orchestrate-html",
+            "orchestrate-memory",
+            "orchestrate-sandbox",
+        ],
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
@@ -160,13 +168,13 @@ const WALLS: [Wall; 15] = [
     },
     Wall {
         package: "orchestrate-html",
-        ours: &["orchestrate-core"],
+        ours: &["orchestrate-core", "orchestrate-memory"],
         // Splits HTML into tags and texts as browsers do, without dependencies; a tree is made of what matters.
         others: &["html5gum"],
     },
     Wall {
         package: "orchestrate-code",
-        ours: &[],
+        ours: &["orchestrate-memory"],
         // The grammars are C sources of 65 MB, behind the feature `grammars`: 25 seconds of CPU time to build.
         // roxmltree and toml, which other crates compile already, read manifests.
         others: &[
@@ -208,6 +216,8 @@ const WALLS: [Wall; 15] = [
         others: &["sha2", "tempfile"],
     },
     Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
+    // libc has the functions of the system's allocator, which a library of C is given.
+    Wall { package: "orchestrate-memory", ours: &[], others: &["libc"] },
     Wall {
         package: "orchestrate-core",
         ours: &[],

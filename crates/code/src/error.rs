@@ -1,9 +1,12 @@
 //! Why a text is not analysed.
 
+use orchestrate_memory::MAX_BYTES;
+
 use crate::language::Language;
 
-/// Maximum size of a text in bytes: a syntax tree needs ten to twenty times the memory of its text.
-pub const MAX_SOURCE_BYTES: usize = 16 << 20;
+/// Maximum size of a text in bytes: a syntax tree needs at least ten times the memory of its text, and no analysis may
+/// hold more than [`MAX_BYTES`].
+pub const MAX_SOURCE_BYTES: usize = 4 << 20;
 
 /// Why a text is not analysed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +23,9 @@ pub enum CodeError {
     /// The text is larger than so many bytes, at most [`MAX_SOURCE_BYTES`].
     #[error("larger than {}", size(*.0))]
     TooLarge(u64),
+    /// More memory is needed than one work may hold.
+    #[error("too much to analyse within {} MB of memory", MAX_BYTES >> 20)]
+    TooMuch,
     /// The file of the text cannot be read.
     #[error("cannot be read")]
     Unreadable,

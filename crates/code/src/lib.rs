@@ -2,8 +2,8 @@
 //! something; from the files of a repository to a map of it; and profiles, which say where a program spends its time.
 //!
 //! [`Source::parse`] is the one way to a syntax tree. Trees are walked without recursion, so no depth of nesting
-//! overflows a stack; texts have a largest size; and parsing and walking end as soon as their `stop` says so. Nothing
-//! here opens a file.
+//! overflows a stack; texts have a largest size; and parsing and walking end as soon as their `stop` says so, which
+//! [`within_memory`] lets them do once they hold too much. Nothing here opens a file.
 
 mod complexity;
 mod conditions;
@@ -19,6 +19,7 @@ mod source;
 mod structure;
 mod syntax_errors;
 mod walk;
+mod within_memory;
 
 pub use complexity::{Complexity, FunctionComplexity};
 pub use dependencies::{
@@ -33,8 +34,9 @@ pub use map::{
     Definition, MAX_MAPPED_BYTES, MAX_MAPPED_FILES, MAX_TAGGED_BYTES, MapTask, MappedFile, RepositoryMap, Tags, chosen,
 };
 pub use pattern::{Capture, Pattern, PatternMatch};
-pub use profile::{HotFunction, HotPath, LeftOut, PerformanceAnalysis, ProfileFormat};
+pub use profile::{HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, ProfileFormat};
 pub use similar::{CodeFingerprints, SimilarCode, Snippet};
 pub use source::{Source, Stop};
 pub use structure::{CodeStructure, Item, ItemKind, Visibility};
 pub use syntax_errors::{SyntaxError, SyntaxErrors};
+pub use within_memory::within_memory;

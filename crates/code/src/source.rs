@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::sync::Once;
 
-use tree_sitter::{Node, ParseOptions, ParseState, Parser, Range, Tree};
+use orchestrate_memory::counted_c;
+use tree_sitter::{Allocator, Node, ParseOptions, ParseState, Parser, Range, Tree};
 
 use crate::conditions::without_split_blocks;
 use crate::error::{CodeError, MAX_SOURCE_BYTES};
@@ -23,7 +25,7 @@ pub struct Source<'t> {
 
 thread_local! {
     /// The parser of this thread, whose memory serves one text after the other.
-    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+    static PARSER: RefCell<Parser> = RefCell::new(new_parser());
 }
 
 impl<'t> Source<'t> {
@@ -82,6 +84,23 @@ impl<'t> Source<'t> {
     pub(crate) fn text_of(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
+}
+
+fn new_parser() -> Parser {
+    count_memory();
+    Parser::new()
+}
+
+/// Has tree-sitter count what each thread holds, before it allocates anything.
+#[expect(unsafe_code, reason = "tree-sitter takes an allocator of C")]
+fn count_memory() {
+    static COUNTS: Once = Once::new();
+    let (malloc, calloc) = (counted_c::malloc, counted_c::calloc);
+    let (realloc, free) = (counted_c::realloc, counted_c::free);
+    let allocator = Allocator { malloc, calloc, realloc, free };
+    // SAFETY: the functions are of one family and never return null. They are set once, while all others wait, and
+    // every parser of the program is made by this module, after that.
+    COUNTS.call_once(|| unsafe { tree_sitter::set_allocator(Some(allocator)) });
 }
 
 /// Parses ranges of a text, or all of it if there are none.

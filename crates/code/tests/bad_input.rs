@@ -63,7 +63,7 @@ fn what_is_no_code_is_no_error() {
 #[test]
 fn a_text_is_neither_binary_nor_too_large() {
     let large = " ".repeat(MAX_SOURCE_BYTES + 1);
-    for (text, expected) in [("fn f() {}\0", CodeError::Binary), (&large, CodeError::TooLarge(16 << 20))] {
+    for (text, expected) in [("fn f() {}\0", CodeError::Binary), (&large, CodeError::TooLarge(4 << 20))] {
         assert_eq!(Source::parse(Language::Rust, text, NEVER).err(), Some(expected));
     }
 }

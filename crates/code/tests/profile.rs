@@ -347,7 +347,7 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
         (b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage-garbage", "pprof", "what gzip compressed, after 0 bytes"),
         (b"\x1f\x8b\x08", "pprof", "what gzip compressed, after 0 bytes"),
         (&PPROF[..400], "pprof", "what gzip compressed, after "),
-        (&bomb, "pprof", "it decompresses to more than 64 MB"),
+        (&bomb, "pprof", "it decompresses to more than 32 MB"),
         (b"\x0a\x04\x08\x01", "pprof", "byte 2: field 1 states 4 bytes, but 2 are left"),
         (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", "pprof", "field 1 states 18446744073709551615 bytes"),
         (b"\x0a\x02\x08\x01\x80", "pprof", "byte 5: it ends within a number"),
@@ -372,7 +372,7 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
         let prefix = format!("the profile was taken for one of {format} and cannot be read: ");
         assert!(said.starts_with(&prefix) && said.contains(expected), "{said}");
     }
-    assert_eq!(error(&seventy), "the profile is larger than 64 MB");
+    assert_eq!(error(&seventy), "the profile is larger than 32 MB");
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn a_million_stacks_are_added_up_and_can_be_stopped() {
 fn stacks_without_room_are_counted() {
     let mut text = String::new();
     for number in 0..1_000_000 {
-        writeln!(text, "a{0};b{0};{0};a;b;{1};c 1", number % 1_000, number / 4).unwrap();
+        writeln!(text, "a{0};b{0};{0};a;b;{1};c 1", number % 1_000, number / 8).unwrap();
     }
     let analysis = read(text.as_bytes());
     assert_eq!(analysis.total, 1_000_000);

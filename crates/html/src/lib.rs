@@ -19,6 +19,6 @@ mod tree;
 
 pub use escape::escaped;
 pub use main_part::{Part, main_part};
-pub use markdown::{Style, markdown};
+pub use markdown::{MAX_TEXT, Style, markdown};
 pub use outline::{Heading, Outline, outline};
 pub use tree::Page;

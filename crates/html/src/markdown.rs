@@ -17,6 +17,8 @@ const MAX_INDENTS: usize = 16;
 /// Maximum size of all addresses in full in bytes: at a long address, a short page could have many links that each
 /// become as long. Those behind the limit stay as they are written.
 const MAX_ADDRESSES: usize = 4 << 20;
+/// Size from which on a text is not continued, in bytes: lists and quotes can make each line of a page far longer.
+pub const MAX_TEXT: usize = 6 << 20;
 /// Maximum length of a block of code in a table's cell in bytes; a table with a longer one arranges a page.
 const MAX_CODE_IN_CELL: usize = 2_000;
 
@@ -29,7 +31,7 @@ pub enum Style {
     Text,
 }
 
-/// Returns a part of a page at an address as Markdown.
+/// Returns a part of a page at an address as Markdown, which is not continued once it has [`MAX_TEXT`] bytes.
 pub fn markdown(page: &Page, part: Part, address: &WebUrl, style: Style) -> String {
     let base = page.base(address);
     let mut writer = Writer::new(page, part, &base, style);
@@ -125,7 +127,7 @@ impl<'p> Writer<'p> {
 
     fn walk(&mut self) {
         let mut id = self.part.start;
-        while id < self.part.end {
+        while id < self.part.end && !self.is_full() {
             self.leave_until(id);
             let Some(node) = self.page.node(id) else { break };
             let end = node.end;
@@ -149,6 +151,10 @@ impl<'p> Writer<'p> {
             id += 1;
         }
         self.leave_until(self.part.end);
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.len() >= MAX_TEXT
     }
 
     /// Leaves the elements that end before a node.
@@ -395,6 +401,9 @@ impl<'p> Writer<'p> {
         self.separate(2);
         self.inline(&format!("{fence}{}", language(self.page, id).unwrap_or_default()));
         for line in code.lines().chain([fence.as_str()]) {
+            if self.is_full() {
+                break;
+            }
             self.out.push('\n');
             self.begin_line();
             self.out.push_str(line);
@@ -460,6 +469,9 @@ impl<'p> Writer<'p> {
         }
         self.separate(2);
         for (at, row) in rows.iter().enumerate() {
+            if self.is_full() {
+                break;
+            }
             let mut line = "|".to_owned();
             for cell in row {
                 line.push_str(&format!(" {} |", self.cell(*cell)));

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use orchestrate_core::host::WebUrl;
+use orchestrate_memory::is_over;
 
 use crate::language::named;
 use crate::tag::{Tag, is_void};
@@ -12,8 +13,10 @@ use crate::tag::{Tag, is_void};
 /// Maximum depth of elements; what is deeper counts as being there, as browsers have it.
 const MAX_DEPTH: usize = 256;
 /// Maximum number of nodes of a page, about ten times those of the longest pages that people write. Whatever follows is
-/// left out.
+/// left out, as is what follows once the page takes too much memory.
 const MAX_NODES: usize = 400_000;
+/// After so many nodes, a page is asked whether it takes too much memory.
+const NODES_BETWEEN_STOPS: usize = 1_024;
 /// Maximum length of an attribute in bytes; longer ones hold data, not addresses.
 const MAX_ATTRIBUTE: usize = 8 << 10;
 /// How many nodes after the begin of a block of code may name its language by their classes.
@@ -76,7 +79,7 @@ pub(crate) struct Attributes {
 }
 
 impl Page {
-    /// Reads a page.
+    /// Reads a page, as far as its nodes and the memory of this thread's work allow.
     pub fn parse(html: &str) -> Page {
         let mut builder = Builder::default();
         let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
@@ -420,8 +423,9 @@ impl Builder {
 
     fn push(&mut self, kind: Kind) -> Option<NodeId> {
         let id = self.page.nodes.len();
-        if id >= MAX_NODES {
-            self.page.is_cut = true;
+        let is_asked = id.is_multiple_of(NODES_BETWEEN_STOPS);
+        self.page.is_cut |= id >= MAX_NODES || is_asked && is_over(&|| false);
+        if self.page.is_cut {
             return None;
         }
         self.page.nodes.push(Node { kind, end: id + 1, attributes: None });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::damage::{Damage, check};
+use super::damage::{Damage, check, json};
 use super::format::ProfileFormat;
 use super::model::{Function, Measure, PerformanceAnalysis, sum, whole};
 use crate::source::Stop;
@@ -50,9 +50,8 @@ pub(super) fn is_criterion(text: &str) -> bool {
 pub(super) fn read(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
     let mut benchmarks = Vec::new();
     let (mut unread, mut has_name) = (0, false);
-    for measured in serde_json::Deserializer::from_str(text).into_iter::<Measured>() {
-        check(stop)?;
-        let measured = measured.map_err(|error| Damage::At(error.to_string()))?;
+    for measured in json::<Measured>(text, stop) {
+        let measured = measured?;
         has_name |= measured.full_id.is_some();
         match measured.picoseconds() {
             Some(time) => benchmarks.push((measured.id.unwrap_or_else(|| "benchmark".to_owned()), time)),

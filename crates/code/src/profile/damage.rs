@@ -1,5 +1,8 @@
 //! Why a reader does not reach the end of a profile.
 
+use orchestrate_memory::watched;
+use serde::de::DeserializeOwned;
+
 use super::format::ProfileFormat;
 use crate::error::CodeError;
 use crate::source::Stop;
@@ -34,4 +37,17 @@ impl Damage {
 /// Fails if `stop` says so.
 pub(super) fn check(stop: Stop<'_>) -> Result<(), Damage> {
     if stop() { Err(Damage::Stopped) } else { Ok(()) }
+}
+
+/// Reads values of JSON one after the other, and fails while it does once `stop` says so.
+pub(super) fn json<'t, T: DeserializeOwned + 't>(
+    text: &'t str,
+    stop: Stop<'t>,
+) -> impl Iterator<Item = Result<T, Damage>> + 't {
+    let values = serde_json::Deserializer::from_reader(watched(text.as_bytes(), stop)).into_iter::<T>();
+    values.map(|value| value.map_err(damage_of))
+}
+
+fn damage_of(error: serde_json::Error) -> Damage {
+    if error.is_io() { Damage::Stopped } else { Damage::At(error.to_string()) }
 }

@@ -7,8 +7,8 @@ use crate::source::Stop;
 
 /// Maximum depth of values within values; statistics need five.
 const MAX_DEPTH: usize = 8;
-/// Maximum number of values; a function has about a dozen.
-const MAX_VALUES: usize = 8_000_000;
+/// Maximum number of values, which then have about fifty megabytes; a function has about a dozen.
+const MAX_VALUES: usize = 600_000;
 /// After so many values, `stop` is asked.
 const VALUES_BETWEEN_STOPS: usize = 16_384;
 /// The bit of a type that says that its value is referred to.

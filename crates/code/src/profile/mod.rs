@@ -18,3 +18,4 @@ mod timings;
 
 pub use format::ProfileFormat;
 pub use model::{HotFunction, HotPath, LeftOut, PerformanceAnalysis};
+pub use read::MAX_PROFILE_BYTES;

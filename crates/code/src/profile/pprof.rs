@@ -12,8 +12,11 @@ use super::protobuf::{Field, Message};
 use super::stacks::{FunctionNumber, Stacks};
 use crate::source::Stop;
 
-/// Maximum number of functions, locations and strings together; the largest programs have fewer.
-const MAX_RECORDS: usize = 2_000_000;
+/// Maximum number of functions, locations and strings together, which then have about forty megabytes; programs that
+/// are profiled have fewer.
+const MAX_RECORDS: usize = 300_000;
+/// Maximum number of functions that are inlined into each other at one location.
+const MAX_INLINED: usize = 100_000;
 /// After so many records, `stop` is asked.
 const RECORDS_BETWEEN_STOPS: usize = 4_096;
 
@@ -108,6 +111,9 @@ impl<'b> Profile<'b> {
             match (field, value) {
                 (1, Field::Number(number)) => id = number,
                 (3, Field::Number(number)) => location.address = number,
+                (4, Field::Bytes(_)) if location.functions.len() >= MAX_INLINED => {
+                    return Err(Damage::At(format!("a location has more than {MAX_INLINED} functions")));
+                }
                 (4, Field::Bytes(line)) => location.functions.push(pair(line)?.0),
                 _ => {}
             }

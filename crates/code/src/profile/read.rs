@@ -12,10 +12,14 @@ use super::{benchmarks, cprofile, pprof, text, timings};
 use crate::error::CodeError;
 use crate::source::Stop;
 
-/// Maximum size of a profile in bytes, compressed or not.
-const MAX_BYTES: usize = 64 << 20;
+/// Maximum size of a profile in bytes, compressed or not. What is made of one of this size has little memory left.
+pub const MAX_PROFILE_BYTES: usize = 32 << 20;
+/// Maximum size of a text that is no UTF-8, of which three times as much is made.
+const MAX_LOSSY_BYTES: usize = 12 << 20;
 /// How a file compressed by gzip begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Maximum size of JSON in bytes, of whose numbers up to four times as much is made at once.
+const MAX_JSON_BYTES: usize = 6 << 20;
 /// The number of bytes that are looked at to tell a text from binary data.
 const LOOKED_AT: usize = 4_096;
 /// The size of the pieces that are decompressed between questions whether to stop.
@@ -28,8 +32,8 @@ impl PerformanceAnalysis {
     /// [`CodeError::UnknownProfile`] if it is in none that is known, [`CodeError::Profile`] if it is damaged, and
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of(profile: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
-        if profile.len() > MAX_BYTES {
-            return Err(CodeError::LargeProfile(MAX_BYTES >> 20));
+        if profile.len() > MAX_PROFILE_BYTES {
+            return Err(CodeError::LargeProfile(MAX_PROFILE_BYTES >> 20));
         }
         if profile.starts_with(&GZIP) {
             // Only profiles of pprof are usually compressed.
@@ -59,8 +63,8 @@ fn decompressed(bytes: &[u8], stop: Stop<'_>) -> Result<Vec<u8>, Damage> {
         if content.len() == before {
             return Ok(content);
         }
-        if content.len() > MAX_BYTES {
-            return Err(Damage::At(format!("it decompresses to more than {} MB", MAX_BYTES >> 20)));
+        if content.len() > MAX_PROFILE_BYTES {
+            return Err(Damage::At(format!("it decompresses to more than {} MB", MAX_PROFILE_BYTES >> 20)));
         }
     }
 }
@@ -71,6 +75,7 @@ fn of_content(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeE
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
+        Err(_) if bytes.len() > MAX_LOSSY_BYTES => return Err(CodeError::LargeProfile(MAX_LOSSY_BYTES >> 20)),
         Err(_) => String::from_utf8_lossy(bytes),
     };
     of_text(text.trim_start_matches('\u{feff}'), stop)
@@ -93,6 +98,9 @@ fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeEr
 
 fn of_text(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
     let is_json = text.trim_start().starts_with(['{', '[']);
+    if (is_json || timings::is_page(text)) && text.len() > MAX_JSON_BYTES {
+        return Err(CodeError::LargeProfile(MAX_JSON_BYTES >> 20));
+    }
     let (format, found) = if timings::is_page(text) {
         (ProfileFormat::CargoTimings, timings::page(text, stop))
     } else if is_json && timings::has_messages(text) {

@@ -11,10 +11,10 @@ use crate::source::Stop;
 
 /// Maximum number of frames of one stack; a program's own stack ends far earlier.
 const MAX_STACK: usize = 1_000_000;
-/// Maximum number of functions; the largest programs have fewer.
-const MAX_FUNCTIONS: usize = 1_000_000;
-/// Maximum number of nodes of the call tree, which then has about a hundred megabytes.
-const MAX_NODES: usize = 2_000_000;
+/// Maximum number of functions, which then have about thirty megabytes; programs that are profiled have fewer.
+const MAX_FUNCTIONS: usize = 200_000;
+/// Maximum number of nodes of the call tree, which then has about fifteen megabytes: the functions need room beside it.
+const MAX_NODES: usize = 300_000;
 /// The number of frames of a path at its two ends.
 const OUTER_FRAMES: usize = 32;
 const INNER_FRAMES: usize = 96;

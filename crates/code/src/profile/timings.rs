@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use orchestrate_memory::watched;
 use serde::Deserialize;
 
-use super::damage::{Damage, check};
+use super::damage::{Damage, json};
 use super::format::ProfileFormat;
 use super::model::{Function, HotPath, Measure, PerformanceAnalysis, sum, whole};
 use crate::source::Stop;
@@ -67,11 +68,11 @@ pub(super) fn has_messages(text: &str) -> bool {
 
 /// Reads the page.
 pub(super) fn page(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
-    check(stop)?;
     let (before, data) = text.split_once(HEADING).unwrap_or_default();
-    let units = serde_json::Deserializer::from_str(data).into_iter::<Vec<Unit>>().next();
-    let units = match units {
+    let mut units = serde_json::Deserializer::from_reader(watched(data.as_bytes(), stop)).into_iter::<Vec<Unit>>();
+    let units = match units.next() {
         Some(Ok(units)) => units,
+        Some(Err(error)) if error.is_io() => return Err(Damage::Stopped),
         Some(Err(error)) => {
             let line = before.lines().count().max(1) + error.line().saturating_sub(1);
             return Err(Damage::At(format!("line {line}: the units: {error}")));
@@ -122,9 +123,8 @@ impl Unit {
 /// Reads messages.
 pub(super) fn messages(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
     let (mut functions, mut unread) = (Vec::new(), 0);
-    for message in serde_json::Deserializer::from_str(text).into_iter::<Message>() {
-        check(stop)?;
-        let message = message.map_err(|error| Damage::At(error.to_string()))?;
+    for message in json::<Message>(text, stop) {
+        let message = message?;
         if message.reason != "timing-info" {
             continue;
         }

@@ -32,7 +32,7 @@ fn an_invalid_manifest_is_named_with_its_line() {
         assert!(!error.message.is_empty());
     }
     let large = Manifest::read("package.json", &" ".repeat(MAX_MANIFEST_BYTES + 1)).unwrap_err();
-    assert_eq!(large.to_string(), "line 1: larger than 4 MB");
+    assert_eq!(large.to_string(), "line 1: larger than 512 kB");
     // The others are read.
     let graph = graph("=== a/Cargo.toml\n[\n=== b/Cargo.toml\n[package]\nname = \"b\"\nversion = \"1\"\n", NEVER);
     let graph = graph.unwrap();

@@ -10,6 +10,12 @@ use crate::repo::repository::tree_of;
 use crate::store::handle::Store;
 use crate::store::openat::path_of;
 
+/// The largest file whose lines are compared, in bytes: libgit2 holds both versions, and what differs. A larger one
+/// counts as binary, and as renamed only if its content is the same.
+const MAX_COMPARED_BYTES: usize = 4 << 20;
+/// The size at which the text of a difference ends, in bytes: more than any person or agent reads.
+const MAX_TEXT_BYTES: usize = 8 << 20;
+
 /// One file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
@@ -65,7 +71,8 @@ impl Store<'_> {
         Ok(changes)
     }
 
-    /// Returns the difference of two trees (or commits) as a unified diff.
+    /// Returns the difference of two trees (or commits) as a unified diff. One that is too long ends with a line that
+    /// says so.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -80,16 +87,24 @@ impl Store<'_> {
     pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
         let handle = self.repo.handle()?;
         let diff = renamed_diff(&handle, from, to, Some(paths))?;
-        let mut text = Vec::new();
-        diff.print(git2::DiffFormat::Patch, |_, _, line| {
+        let (mut text, mut is_cut) = (Vec::new(), false);
+        let printed = diff.print(git2::DiffFormat::Patch, |_, _, line| {
+            is_cut = text.len() + line.content().len() > MAX_TEXT_BYTES;
+            if is_cut {
+                return false;
+            }
             if matches!(line.origin(), '+' | '-' | ' ') {
                 text.push(u8::try_from(line.origin()).unwrap_or(b' '));
             }
             text.extend_from_slice(line.content());
             true
-        })
-        .map_err(GitError::library(format!("compare {from} and {to}")))?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        });
+        if is_cut {
+            text.extend_from_slice(format!("[cut: the diff has more than {} MB]\n", MAX_TEXT_BYTES >> 20).as_bytes());
+        } else {
+            printed.map_err(GitError::library(format!("compare {from} and {to}")))?;
+        }
+        Ok(String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Lists the paths that differ between two trees (or commits), sorted and each once. Renames are
@@ -133,6 +148,7 @@ pub(crate) fn plain_diff<'r>(
 ) -> Result<git2::Diff<'r>, GitError> {
     let mut options = DiffOptions::new();
     options.include_typechange(true).disable_pathspec_match(true);
+    options.max_size(i64::try_from(MAX_COMPARED_BYTES).unwrap_or(i64::MAX));
     for path in paths.unwrap_or_default() {
         options.pathspec(path);
     }
@@ -148,11 +164,30 @@ fn renamed_diff<'r>(
     to: &Oid,
     paths: Option<&[PathBuf]>,
 ) -> Result<git2::Diff<'r>, GitError> {
+    let failed = || GitError::library(format!("find what was renamed from {from} to {to}"));
     let mut diff = plain_diff(repository, from, to, paths)?;
     let mut find = git2::DiffFindOptions::new();
-    diff.find_similar(Some(find.renames(true)))
-        .map_err(GitError::library(format!("find what was renamed from {from} to {to}")))?;
+    find.renames(true).exact_match_only(has_large(repository, &diff).map_err(failed())?);
+    diff.find_similar(Some(&mut find)).map_err(failed())?;
     Ok(diff)
+}
+
+/// Reports whether a file that may have been renamed is too large for its lines to be compared.
+fn has_large(repository: &git2::Repository, diff: &git2::Diff<'_>) -> Result<bool, git2::Error> {
+    let odb = repository.odb()?;
+    for delta in diff.deltas() {
+        let file = match delta.status() {
+            Delta::Added => delta.new_file(),
+            Delta::Deleted => delta.old_file(),
+            _ => continue,
+        };
+        // What a submodule names is no object of this repository.
+        let is_blob = file.mode() != git2::FileMode::Commit;
+        if is_blob && odb.read_header(file.id())?.0 > MAX_COMPARED_BYTES {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn file_change(delta: &git2::DiffDelta<'_>, lines: (usize, usize), binary: bool) -> FileChange {

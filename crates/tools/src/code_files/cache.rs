@@ -17,9 +17,8 @@ use orchestrate_core::Oid;
 use super::unchanged::Unchanged;
 use crate::contents::FileStamp;
 
-/// The memory that the results of one run may have together, in bytes: several analyses of 20,000 files of ordinary
-/// size.
-const MAX_BYTES: usize = 256 << 20;
+/// The memory that the results of one run may have together, in bytes: an analysis of 20,000 files of ordinary size.
+const MAX_BYTES: usize = 96 << 20;
 /// To what share of that the results are cut back, so that this happens rarely.
 const KEPT: (usize, usize) = (3, 4);
 /// The memory that a result has besides its own, in bytes.

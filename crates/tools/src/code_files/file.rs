@@ -3,10 +3,11 @@
 use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
-use orchestrate_code::{CodeError, Language, LanguageHint, MAX_SOURCE_BYTES, Source};
+use orchestrate_code::{CodeError, Language, LanguageHint, MAX_SOURCE_BYTES, Source, Stop, within_memory};
 use rustix::fs::fstat;
 
 use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
+use super::held::Held;
 use crate::contents::{FileContents, FileStamp};
 use crate::error::ToolError;
 use crate::files::{Decoded, Entry, Files, WalkLimits};
@@ -21,6 +22,8 @@ pub(crate) struct Place<'p> {
     pub(super) cache: &'p AnalysisCache,
     /// `None` if nothing is known of the contents of files, so that no result is kept.
     pub(super) contents: Option<Arc<dyn FileContents>>,
+    /// What the survey holds.
+    pub(crate) held: Arc<Held>,
 }
 
 impl Place<'_> {
@@ -97,16 +100,26 @@ impl<'p> CodeFile<'p> {
         if let Some(found) = self.by_metadata() {
             return found.map(Some);
         }
-        let Some(content) = self.content() else { return Ok(None) };
-        let stop = || self.is_stopped();
-        let compute = || {
-            let (language, text) = content.code(self.hint)?;
-            T::of(&Source::parse(language, text, &stop)?, &stop)
-        };
-        match &content.version {
-            Some(version) => self.place.cache.get_or_compute(version, &stop, compute).map(Some),
-            None => Ok(Some(Arc::new(compute()?))),
-        }
+        self.within_memory(|stop| {
+            let Some(content) = self.content() else { return Ok(None) };
+            let compute = || {
+                let (language, text) = content.code(self.hint)?;
+                T::of(&Source::parse(language, text, stop)?, stop)
+            };
+            match &content.version {
+                // While it waits for another agent's result, it does not ask for memory, for which that one may wait.
+                Some(version) => self.place.cache.get_or_compute(version, &|| self.is_stopped(), compute).map(Some),
+                None => Ok(Some(Arc::new(compute()?))),
+            }
+        })
+    }
+
+    /// Does a work on the file whose memory is bounded.
+    ///
+    /// # Errors
+    /// As [`within_memory`].
+    pub(crate) fn within_memory<T>(&self, work: impl FnOnce(Stop<'_>) -> Result<T, CodeError>) -> Result<T, CodeError> {
+        within_memory(&|| self.is_stopped(), work)
     }
 
     /// Returns the result of an analysis, if it follows from the file's metadata.
@@ -171,7 +184,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
-    use orchestrate_code::Stop;
     use orchestrate_core::Oid;
     use orchestrate_core::policy::{Decision, Grant, Permission, Policy};
     use orchestrate_core::tool_names::ToolNames;
@@ -225,7 +237,7 @@ mod tests {
     fn a_file_that_cannot_be_read_is_no_file_that_is_gone() {
         let worktree = tempfile::tempdir().unwrap();
         let (files, limits, cache) = (files_of(worktree.path()), limits(), AnalysisCache::default());
-        let place = Place { files: &files, limits: &limits, cache: &cache, contents: None };
+        let place = Place { files: &files, limits: &limits, cache: &cache, contents: None, held: Arc::default() };
         let hint = LanguageHint::Named(Language::Rust);
         let stamp = FileStamp { device: 1, inode: 2, size: 3, modified: (100, 0), changed: (100, 0) };
         let find = |path: &str| CodeFile::found(&place, path, hint, &stamp).analysis::<Length>();
@@ -241,7 +253,8 @@ mod tests {
         let (cache, hint) = (AnalysisCache::default(), LanguageHint::Named(Language::Rust));
         let contents = Arc::new(KnownFrom(100, AtomicUsize::new(0)));
         let known: Arc<dyn FileContents> = Arc::clone(&contents) as Arc<dyn FileContents>;
-        let place = Place { files: &files, limits: &limits, cache: &cache, contents: Some(known) };
+        let place =
+            Place { files: &files, limits: &limits, cache: &cache, contents: Some(known), held: Arc::default() };
         let version = FileVersion { content: Oid::new("content"), hint };
         cache.get_or_compute(&version, &|| false, || Ok(Length(7))).unwrap();
         let find = |stamp: FileStamp| {

@@ -5,9 +5,11 @@
 
 mod cache;
 mod file;
+mod held;
 mod survey;
 mod unchanged;
 
 pub(crate) use cache::{AnalysisCache, FileAnalysis, FileVersion};
 pub(crate) use file::{CodeFile, Place};
+pub(crate) use held::Held;
 pub(crate) use survey::{Survey, Surveyor};

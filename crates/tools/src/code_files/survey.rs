@@ -5,9 +5,11 @@ use std::time::Instant;
 
 use orchestrate_code::CodeError;
 use orchestrate_core::invisible::shown;
+use orchestrate_memory::Work;
 
 use super::cache::AnalysisCache;
 use super::file::{CodeFile, Place};
+use super::held::Held;
 use crate::context::ToolContext;
 use crate::counted::counted;
 use crate::error::ToolError;
@@ -36,6 +38,8 @@ pub(crate) struct Survey<T> {
     left_out: Vec<(String, CodeError)>,
     unread: Unread,
     walks: Vec<WalkSummary>,
+    /// What all of that takes.
+    _held: Arc<Held>,
 }
 
 /// Why paths that a call names beside others cannot be read.
@@ -64,7 +68,8 @@ impl Surveyor {
 
     /// Returns where files are, and what is known of them.
     pub(crate) fn place<'p>(&'p self, files: &'p Files) -> Place<'p> {
-        Place { files, limits: &self.limits, cache: &self.cache, contents: self.replay.contents() }
+        let (limits, cache, contents) = (&self.limits, &*self.cache, self.replay.contents());
+        Place { files, limits, cache, contents, held: Arc::default() }
     }
 
     /// Analyses files, and files below folders. It blocks. Of several paths, those that cannot be read are noted.
@@ -79,8 +84,8 @@ impl Surveyor {
         analyze: Analyze<'_, T>,
     ) -> Result<Survey<T>, ToolError> {
         let place = self.place(files);
-        let mut survey =
-            Survey { found: Vec::new(), left_out: Vec::new(), unread: Unread::default(), walks: Vec::new() };
+        let (found, left_out, unread, walks) = (Vec::new(), Vec::new(), Unread::default(), Vec::new());
+        let mut survey = Survey { found, left_out, unread, walks, _held: Arc::clone(&place.held) };
         for path in paths {
             let added = survey.add(&place, path, analyze);
             survey.unread.note(added, paths.len())?;
@@ -141,10 +146,13 @@ impl Unread {
 
 impl<T: Send> Survey<T> {
     fn add(&mut self, place: &Place<'_>, path: &str, analyze: Analyze<'_, T>) -> Result<(), ToolError> {
+        // A file that is named is read whole, and its text is a copy.
+        let Some(work) = Work::begin(&|| place.limits.check().is_err()) else { return place.limits.check() };
         match place.files.read(path) {
             Ok((opened, bytes)) => self.add_file(place, &opened.path, &bytes, analyze),
             // It may be a directory.
             Err(error @ ToolError::File { .. }) => {
+                drop(work);
                 self.add_directory(place, &place.files.directory_instead(path, error)?, analyze)
             }
             Err(error) => Err(error),
@@ -229,8 +237,14 @@ impl<T: Send> Visitor for Seeker<'_, T> {
     fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
-            let value = match self.place.file(&entry) {
-                Ok(file) => file.map_or(Ok(None), |file| self.analyze(&file, &entry.path))?,
+            let place = self.place;
+            let value = match place.file(&entry) {
+                Ok(Some(file)) => place.held.keep(|| {
+                    // What was read of it is not kept.
+                    let file = file;
+                    self.analyze(&file, &entry.path)
+                })?,
+                Ok(None) => None,
                 Err(error) => {
                     self.left_out.push((entry.path.clone(), error));
                     None

@@ -251,7 +251,7 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
     let named = "huge.rs has 30 GB, more than the limit of 10 MB; read parts of it with read_file or grep";
     let no_profile = "huge.rs has 30 GB, more than the limit of 10 MB; the user can set another one, \
                       `tools.file_operations.max_file_size_mb`, or record fewer samples";
-    let below = "[1 file not analysed: huge.rs: larger than 10 MB]";
+    let below = "[1 file not analysed: huge.rs: larger than 4 MB]";
     for (tool, arguments, expected) in [
         ("analyze_code_structure", json!({"path": "huge.rs"}), named),
         ("measure_code_complexity", json!({"files": ["huge.rs"]}), named),

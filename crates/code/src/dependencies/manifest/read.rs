@@ -3,8 +3,8 @@
 use super::model::{Manifest, ManifestError};
 use super::{cargo, cmake, go, gradle, maven, npm, pnpm, python, setup_py};
 
-/// Maximum size of a manifest in bytes.
-pub const MAX_MANIFEST_BYTES: usize = 4 << 20;
+/// Maximum size of a manifest in bytes: of a crafted one, the parser of TOML makes eighty times as much.
+pub const MAX_MANIFEST_BYTES: usize = 512 << 10;
 
 impl Manifest {
     /// Reports whether a path is that of a manifest, which may be code as well.
@@ -18,7 +18,7 @@ impl Manifest {
     /// [`ManifestError`] with the line that is not valid.
     pub fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
         if text.len() > MAX_MANIFEST_BYTES {
-            return Err(ManifestError { line: 1, message: format!("larger than {} MB", MAX_MANIFEST_BYTES >> 20) });
+            return Err(ManifestError { line: 1, message: format!("larger than {} kB", MAX_MANIFEST_BYTES >> 10) });
         }
         match reader(path) {
             Some(Reader::Strict(read)) => read(path, text),

@@ -100,13 +100,13 @@ fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, Too
     }
     let project = std::mem::take(&mut gathered.project);
     let stop = || surveyor.limits.check().is_err();
-    let graph = match DependencyGraph::of(project, &stop) {
-        Ok(graph) => graph.within(&path),
+    let graph = gathered.held.keep_while(&stop, |stop| match DependencyGraph::of(project, stop) {
+        Ok(graph) => Ok(graph.within(&path)),
         Err(error) => {
             // The limit that stopped it says why.
             surveyor.limits.check()?;
-            return Err(ToolError::Retry(error.to_string()));
+            Err(ToolError::Retry(error.to_string()))
         }
-    };
+    })?;
     Ok(report(graph, &gathered.notes()))
 }

@@ -102,13 +102,14 @@ impl Search {
                 return Ok(None);
             }
         }
-        let Some((language, text)) = file.code()? else { return Ok(None) };
-        self.note(language);
-        let pattern = self.patterns.get(&language).filter(|pattern| pattern.may_match(text));
-        let Some(pattern) = pattern else { return Ok(None) };
-        let stop = || file.is_stopped();
-        let found = pattern.find(&Source::parse(language, text, &stop)?, &stop)?;
-        Ok(if found.is_empty() { None } else { Some(found) })
+        file.within_memory(|stop| {
+            let Some((language, text)) = file.code()? else { return Ok(None) };
+            self.note(language);
+            let pattern = self.patterns.get(&language).filter(|pattern| pattern.may_match(text));
+            let Some(pattern) = pattern else { return Ok(None) };
+            let found = pattern.find(&Source::parse(language, text, stop)?, stop)?;
+            Ok(if found.is_empty() { None } else { Some(found) })
+        })
     }
 
     fn note(&self, language: Language) {

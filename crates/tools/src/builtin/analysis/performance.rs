@@ -3,7 +3,9 @@
 use std::io::Read as _;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, HotFunction, HotPath, LeftOut, PerformanceAnalysis};
+use orchestrate_code::{
+    CodeError, HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, Stop, within_memory,
+};
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -92,13 +94,14 @@ impl Tool for AnalyzePerformance {
 }
 
 fn analyze(files: &Files, arguments: Arguments, limits: &WalkLimits) -> Result<Answer, ToolError> {
-    let stop = || limits.check().is_err();
-    let analysis = match arguments.profile(files)? {
-        Profile::At(path) => of_path(files, &path, limits)?,
-        Profile::Given(data) => PerformanceAnalysis::of(data.as_bytes(), &stop),
-    };
+    let profile = arguments.profile(files)?;
+    let analysis = within_memory(&|| limits.check().is_err(), |stop| match profile {
+        Profile::At(path) => of_path(files, &path, limits, stop),
+        Profile::Given(data) => PerformanceAnalysis::of(data.as_bytes(), stop).map(Ok),
+    });
     match analysis {
-        Ok(analysis) => Ok(answer(&analysis)),
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(analysis)) => Ok(answer(&analysis)),
         Err(error @ CodeError::Stopped) => {
             limits.check()?;
             Err(ToolError::Interrupted(error.to_string()))
@@ -114,23 +117,30 @@ fn of_path(
     files: &Files,
     path: &str,
     limits: &WalkLimits,
-) -> Result<Result<PerformanceAnalysis, CodeError>, ToolError> {
-    let stop = || limits.check().is_err();
-    if let Ok(opened) = files.open(path)
-        && opened.size > files.max_bytes()
-    {
-        return Err(too_large(path, opened.size, files.max_bytes()));
-    }
-    Ok(match files.read(path) {
-        Ok((file, bytes)) if is_result(&file.path) => PerformanceAnalysis::of_benchmarks(&[(file.path, bytes)], &stop),
-        Ok((_, bytes)) => PerformanceAnalysis::of(&bytes, &stop),
-        // It may be a directory.
-        Err(error @ ToolError::File { .. }) => {
-            let folder = files.directory_instead(path, error)?;
-            PerformanceAnalysis::of_benchmarks(&results(files, &folder, limits)?, &stop)
+    stop: Stop<'_>,
+) -> Result<Result<PerformanceAnalysis, ToolError>, CodeError> {
+    if let Ok(opened) = files.open(path) {
+        if opened.size > files.max_bytes() {
+            return Ok(Err(too_large(path, opened.size, files.max_bytes())));
         }
-        Err(error) => return Err(error),
-    })
+        if opened.size > MAX_PROFILE_BYTES as u64 {
+            return Err(CodeError::LargeProfile(MAX_PROFILE_BYTES >> 20));
+        }
+    }
+    let folder = match files.read(path) {
+        Ok((file, bytes)) if is_result(&file.path) => {
+            return PerformanceAnalysis::of_benchmarks(&[(file.path, bytes)], stop).map(Ok);
+        }
+        Ok((_, bytes)) => return PerformanceAnalysis::of(&bytes, stop).map(Ok),
+        // It may be a directory.
+        Err(error @ ToolError::File { .. }) => files.directory_instead(path, error),
+        Err(error) => return Ok(Err(error)),
+    };
+    let results = match folder.and_then(|folder| results(files, &folder, limits, stop)) {
+        Ok(results) => results,
+        Err(error) => return Ok(Err(error)),
+    };
+    PerformanceAnalysis::of_benchmarks(&results, stop).map(Ok)
 }
 
 /// A part of a profile says nothing, so only the limit helps.
@@ -148,7 +158,14 @@ fn is_result(path: &str) -> bool {
 }
 
 /// Reads the newest results of criterion below a folder, which git usually ignores.
-fn results(files: &Files, folder: &str, limits: &WalkLimits) -> Result<Vec<(String, Vec<u8>)>, ToolError> {
+///
+/// Once `stop` says so, no more are read, which is said when they are analysed.
+fn results(
+    files: &Files,
+    folder: &str,
+    limits: &WalkLimits,
+    stop: Stop<'_>,
+) -> Result<Vec<(String, Vec<u8>)>, ToolError> {
     let mut paths = Vec::new();
     files.walk_all(folder, limits, &mut |entry| {
         if entry.kind == EntryKind::File && RESULTS.iter().any(|result| entry.path.ends_with(result)) {
@@ -159,6 +176,9 @@ fn results(files: &Files, folder: &str, limits: &WalkLimits) -> Result<Vec<(Stri
     let mut results = Vec::new();
     for path in paths {
         limits.check()?;
+        if stop() {
+            break;
+        }
         // A file that has been deleted, or that is not readable, has nothing to report.
         let Ok((mut file, stamp)) = files.open_found(&path) else { continue };
         let mut bytes = Vec::new();

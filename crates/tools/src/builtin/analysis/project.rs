@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_code::{
     CodeError, FileImports, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles, Source, Stop,
 };
 use orchestrate_core::invisible::shown;
+use orchestrate_memory::Work;
 
-use crate::code_files::{FileAnalysis, Place, Surveyor};
+use crate::code_files::{FileAnalysis, Held, Place, Surveyor};
 use crate::counted::counted;
 use crate::error::ToolError;
 use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order};
@@ -33,6 +35,8 @@ pub(super) struct Gathered {
     pub(super) no_imports: Option<CodeError>,
     installed: usize,
     walk: WalkSummary,
+    /// What all of that takes.
+    pub(super) held: Arc<Held>,
 }
 
 impl Gathered {
@@ -49,12 +53,10 @@ impl Gathered {
             all.append(reader.found);
         }
         let Found { mut project, mut left_out, installed, not_built } = all;
-        let mut gathered =
-            Gathered { left_out: Vec::new(), project: ProjectFiles::default(), no_imports: not_built, installed, walk };
         project.paths.sort();
         left_out.sort_by(|(left, _), (right, _)| walk_order(left, right));
-        gathered.project = project;
-        gathered.left_out = left_out;
+        let held = Arc::clone(&place.held);
+        let mut gathered = Gathered { project, left_out, no_imports: not_built, installed, walk, held };
         gathered.leave_out_vendored();
         gathered.read_included(files, limits)?;
         Ok(gathered)
@@ -94,13 +96,17 @@ impl Gathered {
             }
             count += 1;
             let Some(text) = text_of(files, &path, MAX_MANIFEST_BYTES) else { continue };
-            match Manifest::read(&path, &text) {
-                Ok(manifest) => {
-                    pending.extend(manifest.includes());
-                    self.project.manifests.push(manifest);
+            let held = Arc::clone(&self.held);
+            held.keep(|| {
+                match Manifest::read(&path, &text) {
+                    Ok(manifest) => {
+                        pending.extend(manifest.includes());
+                        self.project.manifests.push(manifest);
+                    }
+                    Err(error) => self.project.invalid.push((path, error)),
                 }
-                Err(error) => self.project.invalid.push((path, error)),
-            }
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -173,20 +179,27 @@ impl Visitor for Reader<'_> {
                 self.found.installed += 1;
                 continue;
             }
-            self.found.project.paths.push(path.to_owned());
-            if Manifest::is_named(path) {
-                self.manifest(path);
-            }
-            if Language::of_path(path).is_some() && self.has_grammars.load(Ordering::Relaxed) {
-                self.code(entry)?;
-            }
+            self.place.held.keep(|| self.read(entry))?;
         }
         Ok(Flow::Continue)
     }
 }
 
 impl Reader<'_> {
+    fn read(&mut self, entry: &Entry) -> Result<(), ToolError> {
+        let path = entry.path.as_str();
+        self.found.project.paths.push(path.to_owned());
+        if Manifest::is_named(path) {
+            self.manifest(path);
+        }
+        if Language::of_path(path).is_some() && self.has_grammars.load(Ordering::Relaxed) {
+            self.code(entry)?;
+        }
+        Ok(())
+    }
+
     fn manifest(&mut self, path: &str) {
+        let Some(_work) = Work::begin(&|| self.limits.check().is_err()) else { return };
         let read = match text_of(self.files, path, MAX_MANIFEST_BYTES) {
             Some(text) => Manifest::read(path, &text),
             None => Err(ManifestError { line: 1, message: "not a text, or too large".to_owned() }),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop};
+use orchestrate_code::{CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop, within_memory};
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -89,15 +89,17 @@ fn regions(snippet: &Snippet, file: &CodeFile<'_>) -> Result<Option<Vec<SimilarC
     if fingerprints.is_none_or(|fingerprints| !snippet.may_be_in(&fingerprints, MIN_SIMILARITY)) {
         return Ok(None);
     }
-    let Some((language, text)) = file.code()? else { return Ok(None) };
-    let stop = || file.is_stopped();
-    let found = snippet.find(&Source::parse(language, text, &stop)?, MIN_SIMILARITY, &stop)?;
-    Ok(if found.is_empty() { None } else { Some(found) })
+    file.within_memory(|stop| {
+        let Some((language, text)) = file.code()? else { return Ok(None) };
+        let found = snippet.find(&Source::parse(language, text, stop)?, MIN_SIMILARITY, stop)?;
+        Ok(if found.is_empty() { None } else { Some(found) })
+    })
 }
 
 fn snippet(code: &str, limits: &WalkLimits) -> Result<Snippet, ToolError> {
     let stop = || limits.check().is_err();
-    Snippet::parse(code, &Language::ALL, &stop).map_err(|error| match error {
+    let parsed = within_memory(&stop, |stop| Snippet::parse(code, &Language::ALL, stop));
+    parsed.map_err(|error| match error {
         CodeError::NotBuilt(_) => ToolError::Absent(error.to_string()),
         CodeError::Stopped => limits.check().err().unwrap_or(ToolError::Interrupted(error.to_string())),
         _ => invalid(&format!("`code_snippet`: {error}")),

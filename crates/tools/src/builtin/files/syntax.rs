@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use orchestrate_code::{Language, SyntaxError, SyntaxErrors};
+use orchestrate_code::{Language, SyntaxError, SyntaxErrors, within_memory};
 use orchestrate_core::invisible::shown;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -37,7 +37,10 @@ pub(super) async fn say_if_broken(context: &ToolContext, mut answer: Answer, cha
         // A note shows lines of the file, which may be others than those of the change.
         let may_be_shown = |file: &&Changed| file.before.is_none() || !files.is_secret(&file.path);
         let found = changed.iter().filter(may_be_shown);
-        let found = found.filter_map(|file| introduced(file, &stop).map(|errors| (file.path.clone(), errors)));
+        let found = found.filter_map(|file| {
+            let errors = within_memory(&stop, |stop| Ok(introduced(file, stop)));
+            Some((file.path.clone(), errors.ok()??))
+        });
         Ok(found.collect::<Vec<_>>())
     });
     match found.await {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::page::{ACCEPT, Readable, readable};
+use super::page::{ACCEPT, Readable};
 use super::request::{Web, effects_of_services, hosts_of, text};
 use crate::arguments::invalid;
 use crate::context::{ToolContext, blocking};
@@ -20,7 +20,6 @@ use crate::prompt::Prompt;
 use crate::scope::CallScope;
 use crate::tool::Tool;
 use crate::web_results::APIDocumentation;
-use orchestrate_html::Style;
 
 /// The registries, each with what may stand before a library's name, and with the files of projects that use it.
 const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [
@@ -247,7 +246,7 @@ async fn docs_rs(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentatio
     let page = library.name.replace('-', "_");
     let url = base.below([library.name, version, page.as_str()]).below_folder();
     let response = web.ask(WebServiceName::DocsRs, url, ACCEPT, None).await?;
-    web.made(of_page(&response, WebServiceName::DocsRs, library), response.body.len())
+    of_page(web, response, WebServiceName::DocsRs, library).await
 }
 
 /// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says. A version is `v1.2.3`, and one
@@ -262,15 +261,16 @@ async fn go(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, To
     let version = library.version.map(|version| format!("@{mark}{version}")).unwrap_or_default();
     let path = format!("{}{version}", library.name);
     let response = web.ask(WebServiceName::GoPackages, base.below(path.split('/')), ACCEPT, None).await?;
-    web.made(of_page(&response, WebServiceName::GoPackages, library), response.body.len())
+    of_page(web, response, WebServiceName::GoPackages, library).await
 }
 
-fn of_page(
-    response: &WebResponse,
+async fn of_page(
+    web: &Web<'_>,
+    response: WebResponse,
     service: WebServiceName,
     library: &Library<'_>,
 ) -> Result<APIDocumentation, ToolError> {
-    let Readable { title: summary, content, .. } = readable(response, Style::Markdown)?;
+    let (response, Readable { title: summary, content, .. }) = web.readable(response).await?;
     Ok(APIDocumentation {
         library: library.name.to_owned(),
         registry: service.as_str().to_owned(),

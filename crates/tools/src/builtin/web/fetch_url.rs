@@ -20,7 +20,8 @@ use crate::shape::size;
 use crate::template::{ARGUMENTS, CommandTemplate};
 use crate::tool::{Tool, Wrap};
 use crate::web_results::WebContent;
-use orchestrate_html::{Style, escaped};
+use orchestrate_html::{MAX_TEXT, Style, escaped};
+use orchestrate_memory::{Work, watched};
 
 /// The `fetch_url` tool.
 pub(crate) struct FetchUrl(pub(crate) Prompt);
@@ -143,10 +144,23 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer,
     Ok((Answer { footer: Some(footer), ..Answer::new(text, json!(data)) }, shows_page))
 }
 
+/// Returns a value with line ends; `None` if it is too long: within many lists, a line has far more bytes than its value.
+fn pretty(value: &Value) -> Option<String> {
+    let mut bytes = vec![0; MAX_TEXT];
+    let mut room = bytes.as_mut_slice();
+    serde_json::to_writer_pretty(&mut room, value).ok()?;
+    let left = room.len();
+    bytes.truncate(MAX_TEXT - left);
+    String::from_utf8(bytes).ok()
+}
+
+/// Returns JSON with line ends; as it is if it would become too long, or takes too much memory.
 fn json_text(response: &WebResponse) -> Result<String, ToolError> {
+    let _work = Work::begin(&|| false);
     let Text { text, is_json, .. } = Text::of(response)?;
-    match serde_json::from_str::<Value>(&text) {
-        Ok(value) => Ok(serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.into_owned())),
+    match serde_json::from_reader::<_, Value>(watched(text.as_bytes(), &|| false)) {
+        Ok(value) => Ok(pretty(&value).unwrap_or_else(|| text.into_owned())),
+        Err(error) if error.is_io() => Ok(text.into_owned()),
         Err(error) => {
             let stated = if is_json { ", although its server says so" } else { "" };
             let url = &response.url;

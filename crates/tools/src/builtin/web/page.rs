@@ -7,7 +7,8 @@ use orchestrate_core::web::WebResponse;
 
 use crate::error::ToolError;
 use crate::files::binary_kind;
-use orchestrate_html::{Page, Style, main_part, markdown};
+use orchestrate_html::{MAX_TEXT, Page, Style, main_part, markdown};
+use orchestrate_memory::Work;
 
 /// What is accepted of pages.
 pub(super) const ACCEPT: &str = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5";
@@ -92,18 +93,21 @@ impl Readable {
     }
 }
 
-/// Returns the main part of a response's page as Markdown, with its title; any other text as it is.
+/// Returns the main part of a response's page as Markdown, with its title; any other text as it is. It blocks until few
+/// others make as much of theirs.
 ///
 /// # Errors
 /// As [`Text::of`].
 pub(super) fn readable(response: &WebResponse, style: Style) -> Result<Readable, ToolError> {
+    let _work = Work::begin(&|| false);
     let text = Text::of(response)?;
     if !text.is_html {
         return Ok(Readable::plain(text));
     }
     let page = Page::parse(&text.text);
     let content = markdown(&page, main_part(&page), &response.url, style);
-    Ok(Readable { title: page.title(), content, has_more: page.is_cut(), misread: text.misread() })
+    let has_more = page.is_cut() || content.len() >= MAX_TEXT;
+    Ok(Readable { title: page.title(), content, has_more, misread: text.misread() })
 }
 
 /// Says how content was compressed, and which limit has cut it.

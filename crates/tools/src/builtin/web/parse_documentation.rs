@@ -18,6 +18,7 @@ use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::{CodeBlock, Documentation, PageLink};
 use orchestrate_html::{Heading, Page, escaped, main_part, outline};
+use orchestrate_memory::Work;
 
 /// The `parse_documentation` tool.
 pub(crate) struct ParseDocumentation(pub(crate) Prompt);
@@ -57,6 +58,7 @@ impl Tool for ParseDocumentation {
 }
 
 fn answer(response: &WebResponse) -> Result<Answer, ToolError> {
+    let _work = Work::begin(&|| false);
     let text = Text::of(response)?;
     if !text.is_html {
         return Err(ToolError::Retry(format!("{} is no HTML; read it with fetch_url", response.url)));

@@ -7,18 +7,26 @@ use orchestrate_core::host::{Host, WebUrl};
 use orchestrate_core::policy::Target;
 use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::web::{WebFailure, WebRequest, WebResponse, WebServiceName};
+use orchestrate_html::Style;
+use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
+use super::page::{Readable, readable};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::scope::CallScope;
 
 /// The time limit of a request that asks for no other, as in the reference.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum number of characters of a server's own words in an error.
+/// Maximum number of characters of a server's own words in an error, and of the bytes of the page that has them.
 const SAID: usize = 200;
+const SAYING_BYTES: usize = 64 << 10;
+/// Maximum number of values in a service's answer, each of which takes a hundred bytes: packages with thousands of
+/// versions have fewer.
+const MAX_VALUES: usize = 300_000;
 
 /// Makes the requests of one call of a tool.
 pub(super) struct Web<'a> {
@@ -97,6 +105,19 @@ impl<'a> Web<'a> {
             self.context.meter().take_back_outside(bytes as u64);
         }
         made
+    }
+
+    /// Returns what a model reads of a page, with its response.
+    ///
+    /// # Errors
+    /// As [`readable`].
+    pub(super) async fn readable(&self, response: WebResponse) -> Result<(WebResponse, Readable), ToolError> {
+        let bytes = response.body.len();
+        let make = move |_: &Files, _: &Cancel| {
+            let readable = readable(&response, Style::Markdown)?;
+            Ok((response, readable))
+        };
+        self.made(self.context.blocking(make).await, bytes)
     }
 
     /// Parses a service's answer.
@@ -178,6 +199,10 @@ fn json(response: &WebResponse) -> Result<Value, ToolError> {
     if response.is_cut {
         return Err(failed("the answer is larger than `tools.web_requests.max_response_size_mb` allows"));
     }
+    let values = response.body.iter().filter(|byte| b",[{".contains(byte)).count();
+    if values > MAX_VALUES {
+        return Err(failed(&format!("the answer has more than {MAX_VALUES} values")));
+    }
     serde_json::from_slice(&response.body).map_err(|error| failed(&error.to_string()))
 }
 
@@ -202,7 +227,8 @@ pub(super) fn plain(html: &str) -> String {
 
 /// Returns the first of a server's own words.
 fn words_of(response: &WebResponse) -> String {
-    plain(&String::from_utf8_lossy(&response.body)).chars().take(SAID).collect()
+    let begin = response.body.get(..SAYING_BYTES).unwrap_or(&response.body);
+    plain(&String::from_utf8_lossy(begin)).chars().take(SAID).collect()
 }
 
 /// Words a status of failure, with what the server says.

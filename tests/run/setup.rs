@@ -234,11 +234,12 @@ fn failed_once() -> Outcome {
 fn refused_host() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     let played = world.play("- [ ] T1 one (run: true)\n", &Script::default(), |settings| {
-        settings.run.worktree_setup = Some(format!("{}; exit 1", server.ask("setup")));
+        settings.run.worktree_setup = Some(format!("echo asking; {}; exit 1", server.ask("setup")));
         settings.run.setup_network = true;
     })?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Setup, "name it in `worktree.setup_hosts`")?;
+    played.require_failure("T1", FailureCause::Setup, "exit code 1: refused: ")?;
     played.require_failure("T1", FailureCause::Setup, &format!("`{}` is no host of the setup", server.address))?;
     if server.asked().is_empty() { Ok(()) } else { fail(played.story()) }
 }

@@ -12,7 +12,7 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::task::Work;
-use orchestrate_core::{Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
+use orchestrate_core::{Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint};
 use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
@@ -143,7 +143,11 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
         let output = cut(result.output.trim(), EVIDENCE_BYTES);
         let command = workplace.assignment.preparation.setup.as_ref().map_or("", |setup| &setup.command);
-        let text = format!("the worktree's setup `{command}` ended with {}\n{output}", result.exit);
+        // A list of tasks shows the beginning of the text alone.
+        let telling = failing_lines(&result.output).into_iter().next();
+        let why = telling.filter(|line| !output.starts_with(line.as_str())).map(|line| format!(": {line}"));
+        let (exit, why) = (&result.exit, why.unwrap_or_default());
+        let text = format!("the worktree's setup `{command}` ended with {exit}{why}\n{output}");
         let text = with_hint(text, &result.output);
         workplace.fail(FailureCause::Setup, text).await?;
     }

@@ -31,6 +31,7 @@ mod shared;
 mod shells;
 mod spawns;
 mod stage;
+mod start;
 mod tiers;
 mod tools;
 mod turns;
@@ -69,7 +70,7 @@ const GROUPS: [(&str, Measure); 22] = [
     ("shells", shells::measure),
     ("plans", plans::measure),
     ("check", program::measure_check),
-    ("start", program::measure_start),
+    ("start", start::measure),
     ("large", program::measure_large),
     ("merges", merges::measure),
     ("proxy", proxy::measure),

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
-use orchestrate_code::{LanguageHint, MapTask, MappedFile, RepositoryMap, Tags};
+use orchestrate_code::{IndexBuilder, LanguageHint, MapTask, Tags};
 use orchestrate_core::{Oid, TokenCounter as _};
 use orchestrate_git::Repo;
 use orchestrate_model::Tokenizer;
@@ -179,11 +179,16 @@ impl Stage {
         for file in play.files.iter().filter(|file| file.is_code()) {
             self.read_tags(file)?;
         }
-        let tags = |file: &StoredFile| self.tags.get(&file.content);
-        let files: Vec<MappedFile<'_>> =
-            play.files.iter().map(|file| MappedFile { path: &file.path, tags: tags(file) }).collect();
-        let task = MapTask { files: std::slice::from_ref(&play.declared), text: &play.subject };
-        let map = RepositoryMap::of(&files, &task, &|| false)?;
+        let paths: Vec<&str> = play.files.iter().map(|file| file.path.as_str()).collect();
+        let mut builder = IndexBuilder::of(&paths);
+        for file in &play.files {
+            if let Some(tags) = self.tags.get(&file.content) {
+                builder.add(&file.path, tags);
+            }
+        }
+        let (index, task) =
+            (builder.finish(), MapTask { files: std::slice::from_ref(&play.declared), text: &play.subject });
+        let Some(map) = index.map(&task, &|| false)? else { return Ok(vec![String::new(); BUDGETS.len()]) };
         let fitting = |size: usize| map.fit(&|text| self.counter.count(text) <= size).unwrap_or_default();
         Ok(BUDGETS.into_iter().map(fitting).collect())
     }

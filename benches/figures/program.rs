@@ -1,14 +1,14 @@
-//! Measures the built program from outside: checking a large plan, and the time from its start to its first request.
+//! Measures the built program from outside: checking a large plan, and a large repository of texts.
 
 use std::fmt::Write as _;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use libtest_mimic::Failed;
 
 use crate::figure::{Figure, median, ms};
-use crate::support::{Home, ModelServer, Reply, Repository};
+use crate::start::{checkout_time, first_request_time};
+use crate::support::{Home, Repository};
 
 const SAMPLES: usize = 9;
 const TASKS: usize = 1000;
@@ -41,9 +41,9 @@ pub(crate) fn measure_check() -> Result<Vec<Figure>, Failed> {
 pub(crate) fn measure_large() -> Result<Vec<Figure>, Failed> {
     let (home, repository) = (Home::new()?, large()?);
     let check = samples(|| time_of(env!("CARGO_BIN_EXE_orchestrate"), &["check", "plan.md"], &home, &repository))?;
-    let start = samples(|| first_request(&home, &repository))?;
+    let start = samples(|| first_request_time(&home, &repository))?;
     let status = samples(|| time_of("git", &["status", "--short"], &home, &repository))?;
-    let checkout = samples(|| time_of_checkout(&home, &repository))?;
+    let checkout = checkout_time(&repository)?;
     Ok(vec![
         Figure {
             name: "check in a repository of 3,000 files",
@@ -73,48 +73,6 @@ fn large() -> Result<Repository, Failed> {
     repository.write("plan.md", "- [ ] T1 Say hello (files: source/00/part_0001.txt)\n")?;
     repository.commit_all("Files")?;
     Ok(repository)
-}
-
-/// Measures how long git alone takes to check the repository's files out once more.
-fn time_of_checkout(home: &Home, repository: &Repository) -> Result<f64, Failed> {
-    let folder = home.path().join("checkout").display().to_string();
-    let elapsed = time_of("git", &["worktree", "add", "-q", "--detach", &folder], home, repository)?;
-    repository.git(&["worktree", "remove", "--force", &folder])?;
-    Ok(elapsed)
-}
-
-/// Measures `run` against a server on the loopback, from its start to the arrival of its request.
-pub(crate) fn measure_start() -> Result<Vec<Figure>, Failed> {
-    let (home, repository) = (Home::new()?, Repository::plain()?);
-    repository.write("plan.md", "- [ ] T1 Say hello\n")?;
-    repository.commit_all("Plan")?;
-    let start = samples(|| first_request(&home, &repository))?;
-    Ok(vec![Figure {
-        name: "process start to first request",
-        measured: start,
-        limit: 150.0,
-        unit: "ms",
-        beside: format!("the program `true` {:.2} ms", bare_start(&home, &repository)?),
-    }])
-}
-
-fn first_request(home: &Home, repository: &Repository) -> Result<f64, Failed> {
-    let arrived: Arc<Mutex<Option<Instant>>> = Arc::default();
-    let server = ModelServer::answering({
-        let arrived = Arc::clone(&arrived);
-        move |_, _| {
-            arrived.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
-            Reply::text("Hello.")
-        }
-    })?;
-    let base = server.openai_base();
-    let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
-    let since = Instant::now();
-    // The agent changes nothing, so its task fails; only the time to its request counts.
-    let ran = home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
-    let arrived = *arrived.lock().unwrap_or_else(PoisonError::into_inner);
-    let arrived = arrived.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
-    Ok(ms(arrived - since))
 }
 
 /// Measures the start of a program that does nothing.

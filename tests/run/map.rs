@@ -1,17 +1,22 @@
 //! The map of the repository that an agent gets with its first message.
 
+use std::path::{Path, PathBuf};
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::{Message, ModelRequest, Request, TaskState};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, at, case, fail, says, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, fail, says, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("map::an_agent_gets_what_its_task_reaches", an_agent_gets_what_its_task_reaches),
         case("map::what_its_agent_may_not_read_is_not_in_it", what_its_agent_may_not_read_is_not_in_it),
+        case("map::a_task_that_names_nothing_gets_none", a_task_that_names_nothing_gets_none),
+        case("map::no_request_waits_for_it", no_request_waits_for_it),
+        case("map::what_files_declare_is_found_out_once", what_files_declare_is_found_out_once),
         case("map::a_role_and_the_settings_switch_it", a_role_and_the_settings_switch_it),
         case("map::the_next_attempt_sees_the_tree_that_it_starts_from", the_next_attempt_sees_its_tree),
         case("map::a_resumed_run_sends_the_same_bytes", a_resumed_run_sends_the_same_bytes),
@@ -43,6 +48,14 @@ fn world() -> Result<World, Failed> {
     Ok(world)
 }
 
+/// Runs a plan whose agents wait for their maps, however busy the machine is.
+fn play(world: &World, plan: &str, script: &Script, change: impl FnOnce(&mut Settings)) -> Result<Played, Failed> {
+    world.play(plan, script, |settings| {
+        settings.run.map_wait_ms = 600_000;
+        change(settings);
+    })
+}
+
 fn script() -> Script {
     Script::default().rule(write("T1", "T1.txt", "1\n")).rule(Rule::task("T1").text("Done."))
 }
@@ -68,26 +81,72 @@ fn require(found: &str, expected: &str) -> Outcome {
 }
 
 fn an_agent_gets_what_its_task_reaches() -> Outcome {
-    let played = world()?.play(PLAN, &script(), |settings| settings.run.map_tokens = 140)?;
+    let played = play(&world()?, PLAN, &script(), |settings| settings.run.map_tokens = 140)?;
     let map = map_of(&message(&played.requests()?, 1)?);
     require(
         &map,
         "secret/keys.py\n 1: def secret_of_basket()\nsrc/\n basket.py\n  1: def add_to_basket(order)\n  5: def _check_basket()\n orders.py\n  4: \
-         def add_order(order)\n other_0.py\n  1: def unrelated_0()\n other_1.py\n  1: def unrelated_1()\n",
+         def add_order(order)\n",
     )
 }
 
 fn what_its_agent_may_not_read_is_not_in_it() -> Outcome {
-    let played = world()?.play(PLAN, &script(), |settings| {
+    let plan = "- [ ] T1 Count what `add_order` adds, and see other_3.py and other_4.py (files: src/orders.py)\n";
+    let played = play(&world()?, plan, &script(), |settings| {
         settings.run.rules.push(RuleText::new(RuleDecision::Deny, "Read(/secret/**)", "test"));
         settings.run.tool_settings.file_operations.forbidden_paths.push("src/other_3.py".to_owned());
     })?;
     let map = map_of(&message(&played.requests()?, 1)?);
     let hidden = ["secret", "unrelated_3(", "other_3.py", "ignored"];
     match hidden.iter().find(|hidden| map.contains(**hidden)) {
-        None if map.contains("other_4.py") => Ok(()),
+        None if map.contains("other_4.py") && map.contains("basket.py") => Ok(()),
         found => fail(format!("{found:?}\n{map}")),
     }
+}
+
+fn a_task_that_names_nothing_gets_none() -> Outcome {
+    let world = world()?;
+    let played = play(&world, "- [ ] T1 Say hello\n", &script(), |_| ())?;
+    let message = message(&played.requests()?, 1)?;
+    if message.contains(HEADING) {
+        return fail(message);
+    }
+    let path = world.write("plan.md", "- [ ] T1 Say hello\n")?;
+    says(
+        &world.types(&["check", &path, "--map", "T1"], 0)?,
+        &["T1 gets no map: the task names no file, folder or name"],
+    )
+}
+
+/// A map that is not ready in time is left out, and the agent begins at once.
+fn no_request_waits_for_it() -> Outcome {
+    let played = world()?.play(PLAN, &script(), |settings| settings.run.map_wait_ms = 0)?;
+    played.require(0, &[("T1", TaskState::Merged)])?;
+    let message = message(&played.requests()?, 1)?;
+    if message.contains(HEADING) { fail(message) } else { Ok(()) }
+}
+
+/// A later run reads what files declare from what is kept, also if a crash has cut the last line of that.
+fn what_files_declare_is_found_out_once() -> Outcome {
+    let world = world()?;
+    let kept = |world: &World| -> Result<PathBuf, Failed> {
+        let repos = world.home.state().join("repos");
+        let found = std::fs::read_dir(&repos)?.filter_map(Result::ok).map(|entry| entry.path().join("map-parts"));
+        found.into_iter().find(|path| path.is_file()).ok_or_else(|| Failed::from("nothing is kept"))
+    };
+    let lines =
+        |path: &Path| std::fs::read_to_string(path).map(|text| text.lines().filter(|line| !line.is_empty()).count());
+    let first = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
+    let path = kept(&world)?;
+    let all = lines(&path)?;
+    let second = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
+    if all < 20 || lines(&path)? != all || first != second || !first.contains("add_to_basket") {
+        return fail(format!("{all} lines, then {}\n{first}---\n{second}", lines(&path)?));
+    }
+    let bytes = std::fs::read(&path)?;
+    std::fs::write(&path, bytes.get(..bytes.len() - 20).unwrap_or_default())?;
+    let third = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
+    if third == first && lines(&path)? == all + 1 { Ok(()) } else { fail(format!("{} lines\n{third}", lines(&path)?)) }
 }
 
 fn a_role_and_the_settings_switch_it() -> Outcome {
@@ -105,7 +164,7 @@ fn a_role_and_the_settings_switch_it() -> Outcome {
         let world = world()?;
         world.repository.write(".orchestrate/agents/mine.md", &role(key))?;
         world.repository.commit_all("A role")?;
-        let played = world.play(PLAN, &script(), |settings| {
+        let played = play(&world, PLAN, &script(), |settings| {
             settings.run.agent = "mine".to_owned();
             settings.run.map_tokens = tokens.unwrap_or(settings.run.map_tokens);
         })?;
@@ -126,7 +185,7 @@ fn the_next_attempt_sees_its_tree() -> Outcome {
         .rule(Rule::task("T1").text("Done."))
         .rule(write("T2", "T2.txt", "2\n"))
         .rule(Rule::task("T2").text("Done."));
-    let requests = world()?.play(&plan, &script, |_| ())?.requests()?;
+    let requests = play(&world()?, &plan, &script, |_| ())?.requests()?;
     let of_second: Vec<ModelRequest> =
         requests.into_iter().filter(|request| request.origin.task.as_str() == "T2").collect();
     let map = map_of(&message(&of_second, 1)?);
@@ -137,6 +196,7 @@ fn the_next_attempt_sees_its_tree() -> Outcome {
 fn a_resumed_run_sends_the_same_bytes() -> Outcome {
     let world = world()?;
     let asks = |settings: &mut Settings| {
+        settings.run.map_wait_ms = 600_000;
         settings.run.rules.push(RuleText::new(RuleDecision::Ask, "write_file(**)", "test"));
         settings.run.ask_parks = true;
     };
@@ -162,7 +222,7 @@ fn a_user_sees_what_the_agent_gets() -> Outcome {
     let plan = format!("{PLAN}- [ ] T2 (run: true)\n");
     let path = world.write("plan.md", &plan)?;
     let shown = world.types(&["check", &path, "--map", "T1"], 0)?;
-    let played = world.play(PLAN, &script(), |_| ())?;
+    let played = play(&world, PLAN, &script(), |_| ())?;
     if !message(&played.requests()?, 1)?.contains(shown.stdout.trim_end()) || !shown.stdout.starts_with(HEADING) {
         return fail(shown.stdout);
     }

@@ -32,7 +32,7 @@ pub enum Language {
 }
 
 /// How the language of a file is found out, as far as its name says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LanguageHint {
     /// The name says it.
     Named(Language),

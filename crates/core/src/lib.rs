@@ -134,7 +134,7 @@ pub use hex::hex;
 pub use ids::{AgentId, BlobId, CallHash, CallId, CallOfTurn, Oid, RequestHash, RunId, TaskId};
 pub use kept_out::CommitRules;
 pub use left_aside::{LeftAside, ScratchFile};
-pub use map_budget::{MAP_TOKENS, MapChoice};
+pub use map_budget::{MAP_TOKENS, MAP_WAIT_MS, MapChoice};
 pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use merge_target::MergeTarget;
 pub use message::{Address, Body, Envelope, MessageKind, Outgoing};

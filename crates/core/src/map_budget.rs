@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Default size of a map in tokens: some thirty definitions.
 pub const MAP_TOKENS: u64 = 1_000;
+/// How long an agent's first request waits for its map by default, in milliseconds: nobody notices it.
+pub const MAP_WAIT_MS: u64 = 50;
 /// The share of an agent's context that a map takes at most, unless the role asks for a certain size.
 const SHARE: u64 = 16;
 /// The share that it takes at most even then: the task and the work need the rest.

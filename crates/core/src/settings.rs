@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache_mode::CacheMode;
 use crate::commit_settings::CommitSettings;
-use crate::map_budget::MAP_TOKENS;
+use crate::map_budget::{MAP_TOKENS, MAP_WAIT_MS};
 use crate::price::Price;
 use crate::review_mode::ReviewMode;
 use crate::tool_extensions::ToolExtensions;
@@ -106,6 +106,9 @@ pub struct RunSettings {
     /// versions, which have none.
     #[serde(default)]
     pub map_tokens: u64,
+    /// How long an agent's first request waits for its map, in milliseconds.
+    #[serde(default)]
+    pub map_wait_ms: u64,
     /// Maximum size of a reply in tokens.
     pub max_output_tokens: u32,
     /// Token budget of the whole run.
@@ -210,6 +213,7 @@ impl Default for RunSettings {
             context_tokens: CHILD_CONTEXT_TOKENS,
             root_context_tokens: ROOT_CONTEXT_TOKENS,
             map_tokens: MAP_TOKENS,
+            map_wait_ms: MAP_WAIT_MS,
             max_output_tokens: MAX_OUTPUT_TOKENS,
             budget_tokens: None,
             budget_micro_usd: None,

@@ -37,5 +37,5 @@ pub use prices::prices_date;
 pub use provider::{Provider, require_base_url};
 pub use redacting::Redacting;
 pub use scripted::ScriptedModel;
-pub use tokens::{LazyCounter, Tokenizer};
+pub use tokens::{LazyCounter, Tokenizer, estimated_tokens_of_code};
 pub use vendor::Vendor;

@@ -111,6 +111,50 @@ impl TokenCounter for LazyCounter {
     }
 }
 
+/// Estimates the tokens of names and signatures without the vocabulary, mostly a little too high: as many as there are
+/// parts of words, numbers, and signs that do not stand beside letters.
+pub fn estimated_tokens_of_code(text: &str) -> usize {
+    let mut tokens = 0;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_same = |c: &char| kind(*c) == kind(first) && !(c.is_uppercase() && *c != first);
+        let length: usize = rest.chars().take_while(is_same).map(char::len_utf8).sum();
+        let (part, after) = rest.split_at(length.max(first.len_utf8()));
+        tokens += match kind(first) {
+            Part::Word if part.is_ascii() => part.len().div_ceil(WORD_BYTES),
+            // Rare letters are tokens of one byte each.
+            Part::Word => part.chars().map(|c| if c.len_utf8() > 3 { c.len_utf8() } else { 1 }).sum(),
+            Part::Number => part.len().div_ceil(3),
+            Part::Signs => part.len().div_ceil(2),
+            // A blank is part of the word after it.
+            Part::Blanks => usize::from(part != " "),
+        };
+        rest = after;
+    }
+    tokens
+}
+
+/// Bytes of a part of a word that are one token.
+const WORD_BYTES: usize = 5;
+
+/// What a text is divided into for an estimate.
+#[derive(PartialEq)]
+enum Part {
+    Word,
+    Number,
+    Signs,
+    Blanks,
+}
+
+fn kind(c: char) -> Part {
+    match c {
+        _ if c.is_alphabetic() => Part::Word,
+        _ if c.is_numeric() => Part::Number,
+        _ if c.is_whitespace() => Part::Blanks,
+        _ => Part::Signs,
+    }
+}
+
 /// Bytes per token in an estimate; the usual rule of thumb for English and code.
 const BYTES_PER_TOKEN: usize = 4;
 /// More tokens than any request has; a server that reports as many is wrong.

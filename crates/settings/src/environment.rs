@@ -488,6 +488,7 @@ mod tests {
             ("context_tokens", "9000"),
             ("root_context_tokens", "90000"),
             ("map_tokens", "500"),
+            ("map_wait_ms", "500"),
             ("budget_tokens", "5"),
             ("budget_usd", "5"),
             ("verify", "true"),

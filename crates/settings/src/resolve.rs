@@ -238,6 +238,7 @@ impl Resolved {
             context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
             root_context_tokens: self.number("root_context_tokens").unwrap_or(standard.root_context_tokens),
             map_tokens: self.number("map_tokens").unwrap_or(standard.map_tokens),
+            map_wait_ms: self.number("map_wait_ms").unwrap_or(standard.map_wait_ms),
             budget_tokens: self.number("budget_tokens"),
             budget_micro_usd: self.dollars("budget_usd"),
             prices: self.prices(),

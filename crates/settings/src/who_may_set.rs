@@ -47,6 +47,7 @@ const TABLE: &[(&str, Repository)] = &[
     ("context_tokens", Narrows("900000", "8000")),
     ("root_context_tokens", Narrows("2000000", "8000")),
     ("map_tokens", Narrows("100000", "10")),
+    ("map_wait_ms", Narrows("60000", "10")),
     ("budget_tokens", Narrows("", "10")),
     ("budget_usd", Narrows("", "1")),
     ("prices", Nothing),

@@ -81,6 +81,7 @@ pub use ledger::{ReadLedger, SeenFile};
 pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
 pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
+pub use orchestrate_code::{MapIndex, MapTask};
 pub use orchestrate_core::model_search::SearchResult;
 pub use orchestrate_html::Heading;
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
@@ -91,7 +92,7 @@ pub use plugin::{Extensions, Plugin, PluginError, ToolPlugin};
 pub use prompt::{Prompt, PromptFile};
 pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
-pub use repository_map::{MapRequest, StoredFile, makes_maps, repository_map};
+pub use repository_map::{MapParts, StoredFile, makes_maps, map_index};
 pub use results::{
     Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange, ProgramRun, TestError,
     TestErrorKind, TestFailure, TestResults, TypeCheckResults,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::tags::Definition;
+use super::index::IndexedDefinition;
 
 /// Stands after a file of which more is left out.
 const LEFT_OUT: &str = " ⋮";
@@ -12,7 +12,7 @@ const LEFT_OUT: &str = " ⋮";
 pub(super) struct Shown<'f> {
     pub(super) path: &'f str,
     /// Everything that it declares.
-    pub(super) all: &'f [Definition],
+    pub(super) all: &'f [IndexedDefinition],
     /// What of it is shown.
     pub(super) definitions: BTreeSet<usize>,
 }
@@ -55,7 +55,7 @@ fn file(text: &mut String, name: &str, shown: &Shown<'_>, indent: &str) {
 }
 
 /// Returns the number of definitions around one.
-fn depth(all: &[Definition], at: usize) -> usize {
+fn depth(all: &[IndexedDefinition], at: usize) -> usize {
     let parent = |at: &usize| all.get(*at).and_then(|inner| inner.parent).filter(|parent| parent < at);
     std::iter::successors(parent(&at), parent).count()
 }

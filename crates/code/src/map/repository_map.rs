@@ -1,23 +1,26 @@
 //! The map itself: what is shown first, and how much of it fits.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Graph, Names};
-use super::rank::ranks;
+use super::graph::Graph;
+use super::index::{Declaration, IndexedDefinition, MapIndex};
+use super::rank::{Ranks, ranks};
 use super::render::{Shown, render};
-use super::tags::{Definition, MappedFile};
 use super::task::{MapTask, Named, Words, beginnings, declared_whole};
 use crate::error::CodeError;
 use crate::source::Stop;
 
 /// How many entries are tried first.
 const FIRST_TRIED: usize = 16;
+/// A name that more files declare says nothing about which of them is meant.
+const MAX_DECLARING: usize = 5;
+/// The same for a name that is written like any other word.
+const MAX_DECLARING_WORD: usize = 2;
 
-/// A map of a repository for one task, with everything that it could show.
-pub struct RepositoryMap<'f> {
-    /// Ordered by path.
-    files: Vec<MappedFile<'f>>,
+/// A map of a repository for one task, with everything that it could show: what the task names, and what that reaches.
+pub struct RepositoryMap<'i> {
+    index: &'i MapIndex,
     /// What is shown first comes first.
     entries: Vec<Entry>,
 }
@@ -29,29 +32,58 @@ enum Entry {
     File(usize),
 }
 
-impl<'f> RepositoryMap<'f> {
-    /// Ranks what the files of a repository declare, for a task. Neither the order of the files matters, nor a second
-    /// one of the same path.
+impl MapIndex {
+    /// Ranks what files declare for a task; `None` if it names nothing of the repository.
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(files: &[MappedFile<'f>], task: &MapTask<'_>, stop: Stop<'_>) -> Result<RepositoryMap<'f>, CodeError> {
-        let mut files = files.to_vec();
-        files.sort_by_key(|file| file.path);
-        files.dedup_by_key(|file| file.path);
+    pub fn map(&self, task: &MapTask<'_>, stop: Stop<'_>) -> Result<Option<RepositoryMap<'_>>, CodeError> {
         let words = Words::of(task.text);
-        let names = Names::of(&files, &words);
-        let graph = Graph::of(&files, &names, stop)?;
-        let paths: Vec<&str> = files.iter().map(|file| file.path).collect();
-        let named = named(&names);
-        let declaring = named.iter().map(|(file, _)| *file).collect();
-        let ranks = ranks(&graph, &beginnings(&paths, task, &words, &declaring), stop)?;
-        let mut of_definitions = graph.of_definitions(&files, &names, &ranks, stop)?;
-        raise(&mut of_definitions, &named, &ranks);
-        let known = Known { files: declared_whole(&paths, task), named: &named };
-        Ok(RepositoryMap { entries: entries(&ranks, &of_definitions, &known), files })
+        let graph = Graph::of(self, &words);
+        let paths: Vec<&str> = self.files.iter().map(|file| &*file.path).collect();
+        let named = Declared::of(&graph);
+        let beginnings = beginnings(&paths, task, &words, &named.files());
+        if beginnings.is_empty() {
+            return Ok(None);
+        }
+        let mut ranks = ranks(&graph, &beginnings, stop)?;
+        raise(&mut ranks, &named.as_code);
+        let known = Known { files: declared_whole(&paths, task), named: &named.as_code };
+        Ok(Some(RepositoryMap { entries: entries(&ranks, &known), index: self }))
+    }
+}
+
+/// The declarations of names that the task's text has, if they say which is meant.
+struct Declared {
+    /// Of names that it writes as code.
+    as_code: Vec<Declaration>,
+    /// Of names that need not be meant as such.
+    as_word: Vec<Declaration>,
+}
+
+impl Declared {
+    fn of(graph: &Graph<'_>) -> Declared {
+        let (mut as_code, mut as_word) = (Vec::new(), Vec::new());
+        for (name, named) in graph.named() {
+            match (named, name.declared.len()) {
+                (Named::Code, 1..=MAX_DECLARING) => as_code.extend(name.declared.iter().cloned()),
+                (Named::Word, 1..=MAX_DECLARING_WORD) => as_word.extend(name.declared.iter().cloned()),
+                _ => {}
+            }
+        }
+        Declared { as_code, as_word }
     }
 
+    /// Returns their files, with how clearly the text names what each declares.
+    fn files(&self) -> BTreeMap<usize, Named> {
+        let mut files: BTreeMap<usize, Named> = BTreeMap::new();
+        files.extend(self.as_word.iter().map(|declaration| (declaration.file, Named::Word)));
+        files.extend(self.as_code.iter().map(|declaration| (declaration.file, Named::Code)));
+        files
+    }
+}
+
+impl RepositoryMap<'_> {
     /// Returns as much of the map as `fits` accepts; `None` if that is nothing.
     pub fn fit(&self, fits: &dyn Fn(&str) -> bool) -> Option<String> {
         let all = self.entries.len();
@@ -79,51 +111,42 @@ impl<'f> RepositoryMap<'f> {
 
     /// Returns the map with so many entries.
     fn first(&self, entries: usize) -> String {
-        let mut shown: Vec<Option<BTreeSet<usize>>> = vec![None; self.files.len()];
+        let mut shown: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for entry in self.entries.iter().take(entries) {
             let (Entry::Definition { file, .. } | Entry::File(file)) = *entry;
-            let Some(of_file) = shown.get_mut(file) else { continue };
-            let of_file = of_file.get_or_insert_default();
+            let of_file = shown.entry(file).or_default();
             if let Entry::Definition { definition, .. } = *entry {
                 of_file.extend(with_parents(self.definitions(file), definition));
             }
         }
-        let of_file = |(at, definitions): (usize, Option<BTreeSet<usize>>)| {
-            let path = self.files.get(at)?.path;
-            Some(Shown { path, all: self.definitions(at), definitions: definitions? })
-        };
-        render(shown.into_iter().enumerate().filter_map(of_file).collect())
+        let mut files = Vec::with_capacity(shown.len());
+        for (at, definitions) in shown {
+            let Some(file) = self.index.file(at) else { continue };
+            files.push(Shown { path: &file.path, all: &file.definitions, definitions });
+        }
+        render(files)
     }
 
-    fn definitions(&self, file: usize) -> &'f [Definition] {
-        self.files.get(file).and_then(|file| file.tags).map_or(&[], |tags| &tags.definitions)
+    fn definitions(&self, file: usize) -> &[IndexedDefinition] {
+        self.index.file(file).map_or(&[], |file| &file.definitions)
     }
 }
 
 /// Returns a definition and those around it.
-fn with_parents(all: &[Definition], definition: usize) -> impl Iterator<Item = usize> {
+fn with_parents(all: &[IndexedDefinition], definition: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(definition), |at| {
         // What is around a definition stands before it.
         all.get(*at).and_then(|inner| inner.parent).filter(|parent| parent < at)
     })
 }
 
-/// Returns the definitions whose names the task's text writes as code, with their files, if they say which is meant.
-fn named(names: &Names<'_>) -> Vec<(usize, Vec<usize>)> {
-    /// A name that more files declare says nothing about which of them is meant.
-    const MAX_DECLARING: usize = 5;
-    let named = names.iter().filter(|declared| declared.named == Named::Code && declared.files.len() <= MAX_DECLARING);
-    named.flat_map(|declared| declared.files.iter().cloned()).collect()
-}
-
 /// Adds the rank of their files to those of definitions that the task names.
-fn raise(of_definitions: &mut [Vec<u64>], named: &[(usize, Vec<usize>)], ranks: &[u64]) {
-    for (file, definitions) in named {
-        let (Some(of_file), Some(rank)) = (of_definitions.get_mut(*file), ranks.get(*file)) else { continue };
+fn raise(ranks: &mut Ranks, named: &[Declaration]) {
+    for Declaration { file, definitions } in named {
+        let rank = ranks.of_files.get(file).copied().unwrap_or_default();
         for definition in definitions {
-            if let Some(own) = of_file.get_mut(*definition) {
-                *own = own.saturating_add(rank / definitions.len().max(1) as u64);
-            }
+            let own = ranks.of_definitions.entry((*file, *definition)).or_default();
+            *own = own.saturating_add(rank / definitions.len().max(1) as u64);
         }
     }
 }
@@ -132,36 +155,52 @@ fn raise(of_definitions: &mut [Vec<u64>], named: &[(usize, Vec<usize>)], ranks: 
 /// text names.
 struct Known<'n> {
     files: BTreeSet<usize>,
-    named: &'n [(usize, Vec<usize>)],
+    named: &'n [Declaration],
 }
 
 impl Known<'_> {
     fn has(&self, file: usize, definition: usize) -> bool {
-        let is_named = |(of, definitions): &(usize, Vec<usize>)| *of == file && definitions.contains(&definition);
+        let is_named = |of: &Declaration| of.file == file && of.definitions.contains(&definition);
         self.files.contains(&file) && !self.named.iter().any(is_named)
     }
+}
+
+/// A definition in the order in which a map shows them.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    is_known: bool,
+    rank: Reverse<u64>,
+    position: usize,
+    file: usize,
+    definition: usize,
 }
 
 /// Returns what a map shows. The files of the highest rank come first, each with what is most used of it: half as much
 /// of the next definition counts as of the one before, so that many files are shown before any is shown whole. Then
 /// come files of which no definition has a rank.
-fn entries(ranks: &[u64], of_definitions: &[Vec<u64>], known: &Known<'_>) -> Vec<Entry> {
-    let mut definitions: Vec<(bool, Reverse<u64>, usize, usize, usize)> = Vec::new();
+fn entries(ranks: &Ranks, known: &Known<'_>) -> Vec<Entry> {
+    let mut candidates: Vec<Candidate> = Vec::new();
     let mut bare: Vec<(Reverse<u64>, usize)> = Vec::new();
-    for (file, (rank, of_file)) in ranks.iter().zip(of_definitions).enumerate() {
-        let ranked = of_file.iter().enumerate().filter(|(_, rank)| **rank > 0);
-        let mut ranked: Vec<(Reverse<u64>, usize)> = ranked.map(|(at, rank)| (Reverse(*rank), at)).collect();
+    for (file, rank) in &ranks.of_files {
+        let of_file = ranks.of_definitions.range((*file, 0)..(*file + 1, 0));
+        let ranked = of_file.filter(|(_, rank)| **rank > 0);
+        let mut ranked: Vec<(Reverse<u64>, usize)> = ranked.map(|((_, at), rank)| (Reverse(*rank), *at)).collect();
         ranked.sort_unstable();
         if ranked.is_empty() {
-            bare.push((Reverse(*rank), file));
+            bare.push((Reverse(*rank), *file));
         }
         for (position, (_, definition)) in ranked.into_iter().enumerate() {
             let left = rank.checked_shr(u32::try_from(position).unwrap_or(u32::MAX)).unwrap_or(0);
-            definitions.push((known.has(file, definition), Reverse(left), position, file, definition));
+            let is_known = known.has(*file, definition);
+            candidates.push(Candidate { is_known, rank: Reverse(left), position, file: *file, definition });
         }
     }
-    definitions.sort_unstable();
+    candidates.sort_unstable();
     bare.sort_unstable();
-    let definitions = definitions.into_iter().map(|(.., file, definition)| Entry::Definition { file, definition });
-    definitions.chain(bare.into_iter().map(|(_, file)| Entry::File(file))).collect()
+    let mut entries = Vec::with_capacity(candidates.len() + bare.len());
+    for Candidate { file, definition, .. } in candidates {
+        entries.push(Entry::Definition { file, definition });
+    }
+    entries.extend(bare.into_iter().map(|(_, file)| Entry::File(file)));
+    entries
 }

@@ -32,15 +32,6 @@ pub struct Tags {
     pub references: BTreeMap<String, u32>,
 }
 
-/// A file of a map.
-#[derive(Clone, Copy, Debug)]
-pub struct MappedFile<'f> {
-    /// Its path from the repository's root, as it is shown.
-    pub path: &'f str,
-    /// What is in it; `None` if it is in no language that is understood.
-    pub tags: Option<&'f Tags>,
-}
-
 /// Something that a file declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
@@ -59,6 +50,9 @@ pub struct Definition {
 }
 
 impl Tags {
+    /// Is raised with every change of what tags contain, also by a grammar: those of another version are not used.
+    pub const VERSION: u32 = 1;
+
     /// Finds the tags of a text. One whose parse does not come to an end has none.
     ///
     /// # Errors
@@ -90,14 +84,6 @@ impl Tags {
         references.retain(|_, count| *count > 0);
         let references = references.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         Ok(Tags { definitions, references })
-    }
-
-    /// Returns about how many bytes of memory it holds.
-    pub fn memory(&self) -> usize {
-        let of_definition = |one: &Definition| size_of_val(one) + one.name.len() + one.signature.len();
-        let of_reference = |name: &String| size_of::<(String, u32)>() + name.len();
-        let definitions: usize = self.definitions.iter().map(of_definition).sum();
-        size_of_val(self) + definitions + self.references.keys().map(of_reference).sum::<usize>()
     }
 }
 

@@ -10,6 +10,8 @@ const DECLARES: u64 = 50;
 const BESIDE: u64 = 20;
 /// The same for a file whose name without its ending is a word of the text.
 const ALIKE: u64 = 10;
+/// The same for a file that declares a name which is a word of the text.
+const WORD: u64 = 5;
 /// The most files that one word of the text names; more mean that it is an ordinary word.
 const MAX_NAMED: usize = 4;
 /// The least length of a word that names a file without its ending.
@@ -49,6 +51,11 @@ impl<'a> Words<'a> {
         Words { words: names(text).collect(), quoted, text }
     }
 
+    /// Returns each word once.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a str> {
+        self.words.iter().copied()
+    }
+
     /// Returns how clearly the text names a name.
     pub(super) fn names(&self, name: &str) -> Named {
         if !self.words.contains(name) {
@@ -80,19 +87,18 @@ pub(super) fn is_compound(name: &str) -> bool {
     has_inner_capital || name.trim_matches('_').contains('_')
 }
 
-/// Returns how far a walk begins at each of these files, whose paths are sorted; `declares` lists the files that
-/// declare a name which the text writes as code.
+/// Returns how far a walk begins at which of these files, whose paths are sorted; `declaring` lists the files that
+/// declare a name which the text has.
 pub(super) fn beginnings(
     paths: &[&str],
     task: &MapTask<'_>,
     words: &Words<'_>,
-    declares: &BTreeSet<usize>,
-) -> Vec<u64> {
-    let mut weights = vec![0_u64; paths.len()];
+    declaring: &BTreeMap<usize, Named>,
+) -> BTreeMap<usize, u64> {
+    let mut weights: BTreeMap<usize, u64> = BTreeMap::new();
     let mut raise = |at: usize, weight: u64| {
-        if let Some(own) = weights.get_mut(at) {
-            *own = weight.max(*own);
-        }
+        let own = weights.entry(at).or_default();
+        *own = weight.max(*own);
     };
     for declared in task.files {
         let declared = fixed_part(declared);
@@ -118,7 +124,13 @@ pub(super) fn beginnings(
             }
         }
     }
-    declares.iter().for_each(|at| raise(*at, DECLARES));
+    for (at, named) in declaring {
+        match named {
+            Named::Code => raise(*at, DECLARES),
+            Named::Word => raise(*at, WORD),
+            Named::No => {}
+        }
+    }
     for stems in by_stem(paths, words).into_values().filter(|found| found.len() <= MAX_NAMED) {
         stems.into_iter().for_each(|at| raise(at, ALIKE));
     }

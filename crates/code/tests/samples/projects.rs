@@ -111,7 +111,7 @@ pub(crate) const PROJECTS: &[Project] = &[
             ),
             ("tools/check.sh", "run_checks() {\n    go vet ./...\n}\nrun_checks\n"),
         ],
-        declared: &[],
+        declared: &["cmd/main.go", "java/Main.java", "native/ring.h", "tools/check.sh"],
         task: "",
         bytes: 2_000,
     },

@@ -21,7 +21,7 @@ use orchestrate_sandbox::{
 };
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
+use orchestrate_tools::{Executor, Extensions, MapParts, Plugin, SharedValues, Tool};
 
 use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
@@ -52,6 +52,7 @@ use crate::texts::models;
 use crate::texts::models::Models;
 use crate::texts::never_replayed::never_replayed;
 use crate::texts::project_texts::ProjectTexts;
+use crate::texts::repository_map::Maps;
 use crate::texts::roles::{Roles, with_verdicts};
 use crate::texts::tool_files::FoundTools;
 
@@ -556,6 +557,7 @@ impl Coordinator {
                 web: Arc::new(Web::new(environment, proxy_connections(self.settings.run.max_agents))),
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
+                maps: Maps::new(self.repo.killed_by(&cancel), MapParts::at(&self.layout.map_parts())),
                 redactor: self.redactor.clone(),
             }),
             roles,

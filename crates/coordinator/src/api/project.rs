@@ -12,7 +12,7 @@ use orchestrate_journal::Store;
 use orchestrate_model::Tokenizer;
 use orchestrate_plan::role::Role;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Extensions, SharedValues};
+use orchestrate_tools::{Extensions, MapParts};
 use serde::Serialize;
 
 use crate::afterwards::moved;
@@ -317,7 +317,8 @@ impl Project {
             base,
             shared: SharedValues::default(),
         };
-        let made = order.make(&self.repo, &|| false)?;
+        let parts = MapParts::at(&self.layout.map_parts());
+        let made = order.make(&self.repo, &parts, &mut None, &|| false)?;
         let counter = Tokenizer::load()?;
         Ok(made.map(|map| TaskMap { tokens: counter.count(&map), map }))
     }

@@ -22,6 +22,7 @@ use crate::run::results::Results;
 use crate::run::running_checks::RunningChecks;
 use crate::run::web::Web;
 use crate::texts::models::Models;
+use crate::texts::repository_map::Maps;
 
 /// The resources of the machine where workers run.
 pub(crate) struct Host {
@@ -45,6 +46,7 @@ pub(crate) struct Host {
     pub(crate) results: Arc<Results>,
     /// The values that the run's tools share.
     pub(crate) shared: SharedValues,
+    pub(crate) maps: Maps,
     pub(crate) models: Models,
     /// The way to other hosts.
     pub(crate) web: Arc<Web>,

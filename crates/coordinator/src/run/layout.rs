@@ -106,6 +106,11 @@ impl Layout {
         self.root.join("source-times").join(run.as_str())
     }
 
+    /// Returns the file of what the repository's files declare, from which maps are made.
+    pub(crate) fn map_parts(&self) -> PathBuf {
+        self.root.join("map-parts")
+    }
+
     /// Returns the file that names the newest run whose base has outputs.
     pub(crate) fn newest_outputs(&self) -> PathBuf {
         self.root.join("outputs")

@@ -3,17 +3,26 @@
 //!
 //! It shows only files that the agent itself may read. The text is recorded with the agent, so that a resumed or
 //! replayed run sees the same bytes.
+//!
+//! No request waits for it longer than `map_wait_ms`: an agent whose map is not ready by then begins without one, and the
+//! index is made all the same, for those that come later. It is begun with the run, while the base is checked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
-use orchestrate_core::{MapChoice, Oid, Task, TokenCounter};
+use orchestrate_core::{MapChoice, Oid, Task};
 use orchestrate_git::Repo;
-use orchestrate_model::Tokenizer;
+use orchestrate_model::estimated_tokens_of_code;
 use orchestrate_plan::role::{Delivers, Role};
-use orchestrate_tools::{MapRequest, SharedValues, StoredFile, makes_maps, repository_map};
+use orchestrate_tools::{MapIndex, MapParts, MapTask, StoredFile, makes_maps, map_index};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::CoordinatorError;
+use crate::run::blocking::blocking;
 use crate::texts::prompts::Prompts;
 
 /// The tool whose rules say which files an agent may read.
@@ -39,6 +48,12 @@ pub enum NoMap {
         /// The number of its files of code.
         files: usize,
     },
+    /// Its task names nothing of the repository, so nothing says what to show.
+    #[error("the task names no file, folder or name of the repository")]
+    NamesNothing,
+    /// It was not ready in time.
+    #[error("it was not ready within `map_wait_ms`, so that the agent did not have to wait")]
+    NotReady,
     /// No line of it is within its budget, no file is code that is understood, or it was stopped.
     #[error("nothing of the repository fits into it")]
     Nothing,
@@ -60,8 +75,76 @@ pub(crate) struct MapOrder {
     pub(crate) policy: Policy,
     pub(crate) grant: Grant,
     pub(crate) prompts: Prompts,
-    /// What the agents of the run share.
-    pub(crate) shared: SharedValues,
+}
+
+/// Makes the maps of a run, and keeps the last index: its agents mostly begin with the same files.
+pub(crate) struct Maps {
+    repo: Repo,
+    parts: MapParts,
+    last: Arc<Mutex<Option<Indexed>>>,
+    /// Whether nobody waits for what is still being made.
+    is_over: Arc<AtomicBool>,
+}
+
+/// The index of some files.
+pub(crate) struct Indexed {
+    files: Vec<StoredFile>,
+    /// `None` if there is nothing to show.
+    index: Option<MapIndex>,
+}
+
+impl Maps {
+    pub(crate) fn new(repo: Repo, parts: MapParts) -> Maps {
+        Maps { repo, parts, last: Arc::default(), is_over: Arc::default() }
+    }
+
+    /// Begins to make what the map of an order needs, and returns at once.
+    #[expect(clippy::disallowed_methods, reason = "nobody waits for it: the next map does, and no longer than it may")]
+    pub(crate) fn prepare(&self, order: MapOrder) {
+        let making = self.begin(order);
+        drop(tokio::task::spawn(making));
+    }
+
+    /// Makes a map, or returns why there is none. What is not ready in time is made nevertheless, for others.
+    ///
+    /// # Errors
+    /// If the commit cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "what is late is made all the same, for the next agent")]
+    pub(crate) async fn make(
+        &self,
+        order: MapOrder,
+        wait: Duration,
+    ) -> Result<Result<String, NoMap>, CoordinatorError> {
+        if let Err(none) = order.is_possible() {
+            return Ok(Err(none));
+        }
+        let making = tokio::task::spawn(self.begin(order));
+        match tokio::time::timeout(wait, making).await {
+            Ok(Ok(made)) => made,
+            Ok(Err(_)) => Err(CoordinatorError::Panicked { what: "a map of the repository" }),
+            Err(_) => Ok(Err(NoMap::NotReady)),
+        }
+    }
+
+    /// Returns what makes a map; it holds nothing of the run, which need not wait for it.
+    fn begin(
+        &self,
+        order: MapOrder,
+    ) -> impl Future<Output = Result<Result<String, NoMap>, CoordinatorError>> + Send + 'static {
+        let (repo, parts) = (self.repo.clone(), self.parts.clone());
+        let (last, is_over) = (Arc::clone(&self.last), Arc::clone(&self.is_over));
+        async move {
+            let mut last: OwnedMutexGuard<Option<Indexed>> = last.lock_owned().await;
+            let stop = move || is_over.load(Ordering::Relaxed);
+            blocking("a map of the repository", move || order.make(&repo, &parts, &mut last, &stop)).await
+        }
+    }
+}
+
+impl Drop for Maps {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What decides how large a map may be.
@@ -105,45 +188,63 @@ pub(crate) fn words(task: &Task) -> String {
 }
 
 impl MapOrder {
-    /// Makes the map, with its heading, of at most as many tokens as its budget; or returns why there is none.
+    /// Makes the map, with its heading, of at most as many tokens as its budget; or returns why there is none. The
+    /// index is that of the last map, if that was one of the same files.
     ///
     /// # Errors
-    /// If the commit cannot be read, or the tokenizer cannot be loaded.
+    /// If the commit cannot be read.
     pub(crate) fn make(
         &self,
         repo: &Repo,
+        parts: &MapParts,
+        last: &mut Option<Indexed>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Result<String, NoMap>, CoordinatorError> {
         if let Err(none) = self.is_possible() {
             return Ok(Err(none));
         }
         let store = repo.store();
-        let files: Vec<StoredFile> = store
-            .regular_files(&self.base)?
-            .into_iter()
+        let mut files = Vec::new();
+        for file in store.regular_files(&self.base)? {
             // Other paths cannot be named to a tool.
-            .filter(|file| file.path.to_str().is_some_and(|path| self.may_read(path)))
-            .map(|file| StoredFile { path: shown(&text(&file.path)), content: file.content, bytes: file.bytes })
-            .collect();
+            if file.path.to_str().is_some_and(|path| self.may_read(path)) {
+                let path = shown(&text(&file.path));
+                files.push(StoredFile { path, content: file.content, bytes: file.bytes });
+            }
+        }
         let tokens = match self.budget.tokens(files.iter().filter(|file| file.is_code()).count()) {
             Ok(tokens) => tokens,
             Err(none) => return Ok(Err(none)),
         };
-        // Only now, since it takes tens of megabytes: most small runs never need it.
-        let counter = Tokenizer::load()?;
-        Ok(self.of_files(&files, (tokens, &counter, stop), &|file| store.read_content(&file.content))?)
+        let indexed = match last.take().filter(|last| last.files == files) {
+            Some(known) => known,
+            None => {
+                let read = |file: &StoredFile| store.read_content(&file.content);
+                let index = map_index(&files, &self.task(), parts, stop, &read)?;
+                Indexed { files, index }
+            }
+        };
+        let made = self.of_index(indexed.index.as_ref(), tokens, stop);
+        // What was stopped is not whole.
+        *last = Some(indexed).filter(|_| !stop());
+        Ok(made)
     }
 
-    fn of_files<E>(
+    fn of_index(
         &self,
-        files: &[StoredFile],
-        (tokens, counter, stop): (u64, &dyn TokenCounter, &(dyn Fn() -> bool + Sync)),
-        read: &dyn Fn(&StoredFile) -> Result<Vec<u8>, E>,
-    ) -> Result<Result<String, NoMap>, E> {
-        let fits = |map: &str| counter.count(&self.render(map)) as u64 <= tokens;
-        let request = MapRequest { files: &self.files, text: &self.text, fits: &fits, shared: &self.shared, stop };
-        let map = repository_map(files, &request, read)?;
-        Ok(map.map(|map| self.render(&map)).ok_or(NoMap::Nothing))
+        index: Option<&MapIndex>,
+        tokens: u64,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<String, NoMap> {
+        let index = index.ok_or(NoMap::Nothing)?;
+        let map = index.map(&self.task(), stop).map_err(|_| NoMap::Nothing)?.ok_or(NoMap::NamesNothing)?;
+        let fits = |map: &str| estimated_tokens_of_code(&self.render(map)) as u64 <= tokens;
+        let shown = map.fit(&fits).ok_or(NoMap::Nothing)?;
+        Ok(self.render(&shown))
+    }
+
+    fn task(&self) -> MapTask<'_> {
+        MapTask { files: &self.files, text: &self.text }
     }
 
     /// Reports whether there is a map in any repository.

@@ -1,6 +1,7 @@
 //! Assigns tasks to workers: records the start of an attempt, and collects the worker's input.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::git_path::text;
@@ -27,7 +28,7 @@ use crate::run::context::RunContext;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
-use crate::texts::repository_map::{self, MapBudget, MapOrder, NoMap};
+use crate::texts::repository_map::{self, MapBudget, MapOrder};
 use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
 use crate::worker::failing;
 use crate::worker::link_server::LinkServer;
@@ -228,7 +229,8 @@ async fn agent_spec(
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
     let bound = Bound::new(context_tokens, authority.grant.tools.contains(READ_PLAN));
-    let Some(map) = map(context, role, &authority, (beginning, context_tokens)).await? else { return Ok(None) };
+    let order = map_order(context, role, &authority, MapOf { record, base: beginning.base, context_tokens })?;
+    let Some(map) = map(context, order, beginning.shutdown).await? else { return Ok(None) };
     let instruction = instruction(context, record, diffs, (bound, map)).await?;
     // What its parent may not do, a child may not either; a plan may let a task take more turns than its role.
     let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };
@@ -272,40 +274,65 @@ fn sending(
     Ok(Means { tools: &spec.tools, grant, policy, web, commands, settings }.sending())
 }
 
-/// Makes the map of the repository for an agent, who may get none; `None` if it was stopped.
-async fn map(
+/// Begins to make what maps of the repository need, as far as it follows from the first task that an agent works on.
+pub(crate) fn prepare_maps(context: &RunContext) -> Result<(), CoordinatorError> {
+    let state = context.state();
+    for record in state.tasks() {
+        let Work::Agent(named) = &record.task.work else { continue };
+        // A role that is missing fails the task that needs it.
+        let Ok(role) = context.roles.role(named.as_deref().unwrap_or(&state.settings.agent)) else { continue };
+        let authority = authority::of_agent(context, &state, record, role);
+        let order =
+            map_order(context, role, &authority, MapOf { record, base: &state.base, context_tokens: u64::MAX })?;
+        if order.is_possible().is_ok() {
+            context.host.maps.prepare(order);
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What the map of an agent is made of, besides its role.
+struct MapOf<'a> {
+    record: &'a TaskRecord,
+    base: &'a Oid,
+    context_tokens: u64,
+}
+
+fn map_order(
     context: &RunContext,
     role: &Role,
     authority: &Authority,
-    (beginning, context_tokens): (Beginning<'_>, u64),
-) -> Result<Option<Option<String>>, CoordinatorError> {
-    let (state, task) = (context.state(), &beginning.record.task);
+    of: MapOf<'_>,
+) -> Result<MapOrder, CoordinatorError> {
+    let (state, task) = (context.state(), &of.record.task);
     let settings = &state.settings;
-    let budget = MapBudget::of(role, settings.map_tokens, context_tokens);
     let rules = authority.rules_within(&settings.rules);
     let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
     let worktree = context.host.path_seen(&context.run, &task.id);
-    let order = MapOrder {
-        base: beginning.base.clone(),
+    Ok(MapOrder {
+        base: of.base.clone(),
         files: task.files.clone(),
         text: repository_map::words(task),
-        budget,
+        budget: MapBudget::of(role, settings.map_tokens, of.context_tokens),
         policy: policy.limited(&settings.tool_settings, &worktree),
         grant: authority.grant.clone(),
         prompts: context.prompts.clone(),
-        shared: context.host.shared.clone(),
-    };
-    if order.is_possible().is_err() {
-        return Ok(Some(None));
+    })
+}
+
+/// Makes the map of the repository for an agent, who may get none; `None` if it was stopped.
+async fn map(
+    context: &RunContext,
+    order: MapOrder,
+    shutdown: &Shutdown,
+) -> Result<Option<Option<String>>, CoordinatorError> {
+    let wait = Duration::from_millis(context.state().settings.map_wait_ms);
+    tokio::select! {
+        made = context.host.maps.make(order, wait) => Ok(Some(made?.ok())),
+        // Without a map, the attempt would go on without one once the run is resumed.
+        () = shutdown.reached(ShutdownLevel::Stop) => Ok(None),
     }
-    let (repo, shutdown) = (context.host.repo.clone(), beginning.shutdown.clone());
-    let is_stopped = move || shutdown.level() >= ShutdownLevel::Stop;
-    let make = move || {
-        let made = order.make(&repo, &is_stopped)?;
-        // Without it, the attempt would go on without a map once the run is resumed.
-        Ok(if made == Err(NoMap::Nothing) && is_stopped() { None } else { Some(made.ok()) })
-    };
-    blocking("a map of the repository", make).await
 }
 
 /// Composes the agent's system text: its role, the instructions that apply to its files, and the list of skills.

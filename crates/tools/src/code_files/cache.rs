@@ -88,7 +88,8 @@ impl AnalysisCache {
     }
 
     /// Returns the result for a version of a file, if it is known.
-    pub(crate) fn find<T: FileAnalysis>(&self, file: &FileVersion) -> Option<Result<Arc<T>, CodeError>> {
+    #[cfg(test)]
+    fn find<T: FileAnalysis>(&self, file: &FileVersion) -> Option<Result<Arc<T>, CodeError>> {
         let known = self.results().find(TypeId::of::<T>(), file)?;
         typed(known)
     }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
+use orchestrate_core::TokenCounter as _;
 use orchestrate_git::blob_id;
+use orchestrate_model::Tokenizer;
 
 use super::*;
 use crate::texts::project_texts::builtin_names;
@@ -96,7 +98,6 @@ fn order(choice: MapChoice, files: &[String], text: &str) -> MapOrder {
         policy: Policy::new(&[], &names).unwrap(),
         grant: Grant::of_tools([READ_FILE]),
         prompts: Prompts::default(),
-        shared: SharedValues::default(),
     }
 }
 
@@ -114,7 +115,12 @@ fn map(order: &MapOrder, repository: &BTreeMap<String, String>, reversed: bool) 
     }
     let read = |file: &StoredFile| Ok::<_, Infallible>(repository[&file.path].clone().into_bytes());
     let tokens = order.budget.tokens(usize::MAX).ok()?;
-    order.of_files(&files, (tokens, &Tokenizer::load().unwrap(), &|| false), &read).unwrap().ok()
+    let folder = tempfile::tempdir().unwrap();
+    let parts = MapParts::at(&folder.path().join("parts"));
+    let index = || map_index(&files, &order.task(), &parts, &|| false, &read).unwrap();
+    let made = order.of_index(index().as_ref(), tokens, &|| false).ok();
+    assert_eq!(order.of_index(index().as_ref(), tokens, &|| false).ok(), made, "from the parts that were kept");
+    made
 }
 
 /// Returns the lines of a map with the files that they are in, without those of one file.
@@ -182,7 +188,8 @@ fn a_renamed_file_leaves_the_order_of_the_others() {
         let new = format!("{stem}{}.{ending}", "_renamed".repeat(1 + random.below(8)));
         let text = renamed.remove(&path).unwrap();
         renamed.insert(new.clone(), text);
-        let order = order(MapChoice::Tokens([150, 300, 600][random.below(3)]), &[], "");
+        let declared: Vec<String> = code.iter().filter(|other| **other != &path).map(|path| (*path).clone()).collect();
+        let order = order(MapChoice::Tokens([150, 300, 600][random.below(3)]), &declared, "");
         let before = lines_of_others(&map(&order, &repository, false).unwrap_or_default(), &path);
         let after = lines_of_others(&map(&order, &renamed, false).unwrap_or_default(), &new);
         assert!(before.is_subset(&after) || after.is_subset(&before), "{seed} {path}\n{before:#?}\n{after:#?}");

@@ -1,0 +1,226 @@
+//! Measures the start of a run on other people's projects, whose published packages are pinned by their hashes: how
+//! long until its first request, and how much memory one agent of ten commands needs.
+//!
+//! The packages are downloaded once, by pip, and kept below cargo's target folder.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::figure::{Figure, median, ms};
+use crate::support::{Home, ModelServer, Reply, Repository};
+
+const SAMPLES: usize = 9;
+/// The turns with a command of the agent whose memory is measured.
+const COMMANDS: usize = 10;
+/// The heading of a map in an agent's first message.
+const MAP: &str = "## Map of the repository";
+
+/// A published package, whose files become a repository.
+struct Package {
+    requirement: &'static str,
+    sha256: &'static str,
+    /// A task that names something of it.
+    task: &'static str,
+}
+
+const OF_900_FILES: Package = Package {
+    requirement: "twisted==24.3.0",
+    sha256: "039f2e6a49ab5108abd94de187fa92377abe5985c7a72d68d0ad266ba19eae63",
+    task: "- [ ] T1 Let `getProcessOutput` accept a time limit (files: twisted/internet/utils.py)\n",
+};
+const OF_20000_FILES: Package = Package {
+    requirement: "homeassistant==2022.2.0",
+    sha256: "dadfad1608d1edef35835a699d31056813185f954877c84a8d9863826e6db8d6",
+    task: "- [ ] T1 Let `async_track_time_interval` accept a name (files: homeassistant/helpers/event.py)\n",
+};
+
+/// What was seen of a start.
+#[derive(Clone, Copy)]
+struct Start {
+    milliseconds: f64,
+    has_map: bool,
+}
+
+pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
+    let (toy, home) = (Repository::plain()?, Home::new()?);
+    toy.write("plan.md", "- [ ] T1 Say hello\n")?;
+    toy.commit_all("Plan")?;
+    let (medium, large) = (repository(&OF_900_FILES)?, repository(&OF_20000_FILES)?);
+    let small = starts(&toy, &mut || Ok(&home))?;
+    let cold = {
+        let homes: Vec<Home> = (0..SAMPLES).map(|_| Home::new()).collect::<Result<_, _>>()?;
+        let mut left = homes.iter();
+        starts(&medium, &mut || left.next().ok_or_else(|| Failed::from("no home is left")))?
+    };
+    let warm = warm_starts(&medium)?;
+    let (of_large, checkout) = (warm_starts(&large)?, checkout_time(&large)?);
+    let files = |package: &Package, said: &str| format!("{}; {said}", package.requirement);
+    Ok(vec![
+        figure("process start to first request", &small, 150.0, "a repository of one file".to_owned())?,
+        figure("first request in 900 files, the first run", &cold, 400.0, files(&OF_900_FILES, "nothing kept"))?,
+        figure("first request in 900 files, a later run", &warm, 150.0, files(&OF_900_FILES, "nothing changed"))?,
+        Figure {
+            measured: median(of_large.iter().map(|start| start.milliseconds).collect())? - checkout,
+            ..figure(
+                "first request in 20,000 files beyond its checkout",
+                &of_large,
+                400.0,
+                files(&OF_20000_FILES, &format!("`git worktree add` {checkout:.0} ms")),
+            )?
+        },
+        memory(&medium)?,
+    ])
+}
+
+fn figure(name: &'static str, starts: &[Start], limit: f64, beside: String) -> Result<Figure, Failed> {
+    let with_map = starts.iter().filter(|start| start.has_map).count();
+    Ok(Figure {
+        name,
+        measured: median(starts.iter().map(|start| start.milliseconds).collect())?,
+        limit,
+        unit: "ms",
+        beside: format!("{beside}; {with_map} of {} with a map", starts.len()),
+    })
+}
+
+/// Starts runs in one home, in which what the files declare is known already.
+fn warm_starts(repository: &Repository) -> Result<Vec<Start>, Failed> {
+    let home = Home::new()?;
+    home.orchestrate(repository.path(), &["check", "plan.md", "--map", "T1"]).run()?.exits(0)?;
+    starts(repository, &mut || Ok(&home))
+}
+
+fn starts<'h>(
+    repository: &Repository,
+    home: &mut dyn FnMut() -> Result<&'h Home, Failed>,
+) -> Result<Vec<Start>, Failed> {
+    (0..SAMPLES).map(|_| first_request(home()?, repository)).collect()
+}
+
+/// Measures `run` against a server on the loopback, from its start to the arrival of its request.
+pub(crate) fn first_request_time(home: &Home, repository: &Repository) -> Result<f64, Failed> {
+    Ok(first_request(home, repository)?.milliseconds)
+}
+
+fn first_request(home: &Home, repository: &Repository) -> Result<Start, Failed> {
+    let first: Arc<Mutex<Option<(Instant, bool)>>> = Arc::default();
+    let server = ModelServer::answering({
+        let first = Arc::clone(&first);
+        move |request, _| {
+            let arrived = (Instant::now(), request.body.to_string().contains(MAP));
+            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(arrived);
+            Reply::text("Hello.")
+        }
+    })?;
+    let base = server.openai_base();
+    let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
+    let since = Instant::now();
+    // The agent changes nothing, so its task fails; only the time to its request counts.
+    let ran = home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
+    let first = *first.lock().unwrap_or_else(PoisonError::into_inner);
+    let (arrived, has_map) = first.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
+    Ok(Start { milliseconds: ms(arrived - since), has_map })
+}
+
+/// Measures how long git alone takes to check a repository out once more.
+pub(crate) fn checkout_time(repository: &Repository) -> Result<f64, Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("checkout").display().to_string();
+    let mut times = Vec::new();
+    for _ in 0..SAMPLES {
+        let since = Instant::now();
+        repository.git(&["worktree", "add", "-q", "--detach", &path])?;
+        times.push(ms(since.elapsed()));
+        repository.git(&["worktree", "remove", "--force", &path])?;
+    }
+    median(times)
+}
+
+/// Measures the most anonymous memory of a run whose agent calls a shell in each of its turns.
+fn memory(repository: &Repository) -> Result<Figure, Failed> {
+    let (home, seen) = (Home::new()?, Arc::<Mutex<Vec<u64>>>::default());
+    let server = ModelServer::answering({
+        let seen = Arc::clone(&seen);
+        move |_, turn| {
+            let now = anonymous_memory().unwrap_or_default();
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(now);
+            match turn {
+                0..COMMANDS => Reply::text("").call("run_shell_command", json!({ "command": format!("echo {turn}") })),
+                _ => Reply::text("Done."),
+            }
+        }
+    })?;
+    let base = server.openai_base();
+    let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
+    home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
+    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let most = seen.iter().max().copied().unwrap_or_default();
+    if seen.len() <= COMMANDS || most == 0 {
+        return Err(Failed::from(format!("{} requests came, with {most} KiB", seen.len())));
+    }
+    let each: Vec<String> = seen.iter().map(|kib| format!("{:.0}", *kib as f64 / 1024.0)).collect();
+    Ok(Figure {
+        name: "anonymous memory of one agent of ten commands",
+        measured: most as f64 / 1024.0,
+        limit: 25.0,
+        unit: "MB",
+        beside: format!("{}; at each request {}", OF_900_FILES.requirement, each.join(" ")),
+    })
+}
+
+/// Returns the anonymous memory of the run that this process has started, in KiB.
+fn anonymous_memory() -> Option<u64> {
+    let own = std::process::id().to_string();
+    let mut most = None;
+    for entry in std::fs::read_dir("/proc").ok()?.filter_map(Result::ok) {
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else { continue };
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next().map(str::to_owned)
+        };
+        if field("PPid:").is_some_and(|parent| parent == own) {
+            most = most.max(field("RssAnon:").and_then(|kib| kib.parse().ok()));
+        }
+    }
+    most
+}
+
+/// Creates a repository with the files of a package, and a plan.
+fn repository(package: &Package) -> Result<Repository, Failed> {
+    let (archive, repository) = (download(package)?, Repository::plain()?);
+    let into = repository.path().display().to_string();
+    run("python3", &["-m", "zipfile", "-e", &archive.display().to_string(), &into])?;
+    repository.write("plan.md", package.task)?;
+    repository.commit_all("The package")?;
+    Ok(repository)
+}
+
+/// Returns a package's archive, which is downloaded if it is not there.
+fn download(package: &Package) -> Result<PathBuf, Failed> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package.sha256);
+    if !folder.exists() {
+        let half = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let requirements = half.path().join("requirements.txt");
+        std::fs::write(&requirements, format!("{} --hash=sha256:{}\n", package.requirement, package.sha256))?;
+        let into = half.path().join("downloaded");
+        let (requirements, to) = (requirements.display().to_string(), into.display().to_string());
+        let python = ["--python-version", "3.12", "--only-binary", ":all:"];
+        let checked = ["--no-deps", "--require-hashes", "-r", &requirements, "-d", &to];
+        let options = ["-m", "pip", "download", "-q", "--disable-pip-version-check"];
+        run("python3", &[&options[..], &python[..], &checked[..]].concat())?;
+        std::fs::create_dir_all(folder.parent().unwrap_or(&folder))?;
+        std::fs::rename(&into, &folder)?;
+    }
+    let archive = std::fs::read_dir(&folder)?.filter_map(Result::ok).map(|entry| entry.path()).next();
+    archive.ok_or_else(|| Failed::from(format!("{} is empty", folder.display())))
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), Failed> {
+    let output = Command::new(program).args(arguments).output()?;
+    if output.status.success() { Ok(()) } else { Err(Failed::from(format!("{program} {arguments:?}: {output:?}"))) }
+}

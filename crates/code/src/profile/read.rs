@@ -18,8 +18,8 @@ pub const MAX_PROFILE_BYTES: usize = 32 << 20;
 const MAX_LOSSY_BYTES: usize = 12 << 20;
 /// How a file compressed by gzip begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Maximum size of JSON in bytes, of whose numbers up to four times as much is made at once.
-const MAX_JSON_BYTES: usize = 6 << 20;
+/// Maximum size of JSON in bytes: a list of short texts in it takes ten times as much at once.
+const MAX_JSON_BYTES: usize = 3 << 20;
 /// The number of bytes that are looked at to tell a text from binary data.
 const LOOKED_AT: usize = 4_096;
 /// The size of the pieces that are decompressed between questions whether to stop.

@@ -116,7 +116,12 @@ pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
 /// is larger than the limit.
 pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
     let (file, stat) = open_file(folder, name)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    if size > limit {
+        return Ok(None);
+    }
+    // With room for its end, so that the buffer is not doubled.
+    let mut bytes = Vec::with_capacity(usize::try_from(size + 1).unwrap_or(0));
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
     Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
 }

@@ -6,6 +6,9 @@ use super::{cargo, cmake, go, gradle, maven, npm, pnpm, python, setup_py};
 /// Maximum size of a manifest in bytes: of a crafted one, the parser of TOML makes eighty times as much.
 pub const MAX_MANIFEST_BYTES: usize = 512 << 10;
 
+/// Maximum number of lines of a manifest, each of which may name a dependency.
+const MAX_LINES: usize = 50_000;
+
 impl Manifest {
     /// Reports whether a path is that of a manifest, which may be code as well.
     pub fn is_named(path: &str) -> bool {
@@ -19,6 +22,9 @@ impl Manifest {
     pub fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
         if text.len() > MAX_MANIFEST_BYTES {
             return Err(ManifestError { line: 1, message: format!("larger than {} kB", MAX_MANIFEST_BYTES >> 10) });
+        }
+        if text.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
+            return Err(ManifestError { line: MAX_LINES, message: format!("more than {MAX_LINES} lines") });
         }
         match reader(path) {
             Some(Reader::Strict(read)) => read(path, text),

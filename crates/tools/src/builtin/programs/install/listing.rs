@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
+use orchestrate_memory::{Work, watched};
 use orchestrate_sandbox::Cancel;
+use serde::Deserialize;
 
 use super::destinations::Server;
 use super::naming::addresses;
@@ -14,7 +16,7 @@ use crate::path::split;
 use crate::results::PackageChange;
 
 /// Number of bytes of a lock file that are read.
-const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// Maximum time to list the packages of an environment.
 const LISTING_TIME: Duration = Duration::from_secs(10);
 /// Maximum number of places of a lock file to name.
@@ -155,14 +157,28 @@ fn blocks(text: &str) -> Packages {
     packages
 }
 
+/// What npm has installed, by where it is.
+#[derive(Default, Deserialize)]
+struct NpmLock {
+    #[serde(default)]
+    packages: BTreeMap<String, NpmPackage>,
+}
+
+#[derive(Deserialize)]
+struct NpmPackage {
+    version: Option<String>,
+}
+
 /// Reads `{"packages": {"node_modules/a/node_modules/b": {"version": "1.0.0"}}}`, as
 /// <https://docs.npmjs.com/cli/v11/configuring-npm/package-lock-json> says.
 fn npm(text: &str) -> Packages {
-    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let _work = Work::begin(&|| false);
+    let lock = serde_json::from_reader(watched(text.as_bytes(), &|| false));
+    let lock: NpmLock = lock.unwrap_or_default();
     let mut packages = Packages::new();
-    for (path, package) in value.get("packages").and_then(serde_json::Value::as_object).into_iter().flatten() {
+    for (path, package) in &lock.packages {
         let name = path.rsplit_once("node_modules/").map(|(_, name)| name);
-        if let (Some(name), Some(version)) = (name, package.get("version").and_then(serde_json::Value::as_str)) {
+        if let (Some(name), Some(version)) = (name, package.version.as_deref()) {
             add(&mut packages, name, version);
         }
     }

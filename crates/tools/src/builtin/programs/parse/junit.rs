@@ -6,6 +6,8 @@ use super::place::{inside, paths, places};
 use super::tally::Tally;
 use crate::results::TestErrorKind;
 
+/// Maximum number of elements and attributes of a report, which then have about forty megabytes.
+const MAX_PARTS: usize = 400_000;
 /// What pytest says of a file that it cannot import.
 const NOT_COLLECTED: &str = "collection failure";
 /// What a report begins with.
@@ -55,7 +57,7 @@ fn last_whole<'a>(text: &'a str, beginnings: &[usize]) -> Option<&'a str> {
     let (mut found, mut end) = (None, 0);
     for begin in beginnings.iter().copied() {
         let element = text.get(begin..).and_then(|rest| rest.get(..element_length(rest)?));
-        if let Some(element) = element.filter(|element| begin >= end && Document::parse(&readable(element)).is_ok()) {
+        if let Some(element) = element.filter(|element| begin >= end && document(&readable(element)).is_ok()) {
             (found, end) = (Some(element), begin + element.len());
         }
     }
@@ -115,9 +117,15 @@ pub(crate) fn saved(text: &str, path: &str, root: &str) -> Tally {
     tally
 }
 
+/// Parses a report, unless it has too many elements and attributes.
+fn document(text: &str) -> Result<Document<'_>, roxmltree::Error> {
+    let parts = text.bytes().filter(|byte| matches!(byte, b'<' | b'=')).count();
+    if parts > MAX_PARTS { Err(roxmltree::Error::NodesLimitReached) } else { Document::parse(text) }
+}
+
 fn read(tally: &mut Tally, text: &str, name: &str, root: &str) {
     let text = readable(text);
-    let document = match Document::parse(text.trim_start_matches('\u{feff}')) {
+    let document = match document(text.trim_start_matches('\u{feff}')) {
         Ok(document) => document,
         Err(error) => return tally.lose(TestErrorKind::Report, name, &error.to_string(), None),
     };

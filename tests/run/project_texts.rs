@@ -37,6 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("project_texts::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
         case("project_texts::roles_of_other_products_are_known", roles_of_other_products_are_known),
         case("project_texts::instructions_follow_the_files_of_a_task", instructions_follow_the_files_of_a_task),
+        case("project_texts::a_link_that_leads_out_of_the_commit_is_passed_over", a_link_is_passed_over),
         case("project_texts::a_skill_is_listed_and_read_on_demand", a_skill_is_listed_and_read_on_demand),
         case("project_texts::a_skill_that_breaks_the_rules_is_named", a_skill_that_breaks_the_rules_is_named),
     ]
@@ -276,6 +277,40 @@ fn instructions_follow_the_files_of_a_task() -> Outcome {
     let is_cut = third.contains(" bytes left out …]")
         && third.ends_with("too long: all of `AGENTS.md`, a part of `docs/AGENTS.md`. `read_file` shows these files.");
     if is_cut && third.len() < 7_000 { Ok(()) } else { fail(third) }
+}
+
+fn a_link_is_passed_over() -> Outcome {
+    let world = World::plain()?;
+    let secret = world.home.path().join("secret.md");
+    std::fs::write(&secret, "---\nname: away\ndescription: Is elsewhere.\n---\ncanary-52\n")?;
+    let links = [
+        ("AGENTS.md", secret.to_string_lossy().into_owned()),
+        ("core/AGENTS.md", "nowhere.md".to_owned()),
+        ("core/CLAUDE.md", "../../up.md".to_owned()),
+        ("agents/away.md", secret.to_string_lossy().into_owned()),
+        (".claude/agents/up.md", "../../../up.md".to_owned()),
+        ("agents/gone.md", "nowhere.md".to_owned()),
+    ];
+    for (link, target) in &links {
+        let link = world.repository.path().join(link);
+        std::fs::create_dir_all(link.parent().ok_or("no folder")?)?;
+        std::os::unix::fs::symlink(target, link)?;
+    }
+    world.repository.write("CLAUDE.md", "Use tabs.\n")?;
+    let plan = "- [ ] T1 One (files: core/one.rs)\n";
+    world.repository.write("plan.md", plan)?;
+    world.repository.commit_all("Link elsewhere")?;
+    let warnings: Vec<String> = links
+        .iter()
+        .map(|(link, _)| format!("{link} is a link to a file that the commit does not contain, and is ignored"))
+        .collect();
+    let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
+    says(&world.types(&["check", "plan.md"], 0)?, &warnings)?;
+    let script = Script::default().rule(write("T1", "core/one.rs", "1\n")).rule(done("T1"));
+    let model = world.script(&script)?;
+    says(&world.types(&["run", "plan.md", "--model", &model], 0)?, &warnings)?;
+    let told = added(&world.play(plan, &script, |_| ())?, "T1")?;
+    if told == "\n\nInstructions of this project's owner:\n\n### CLAUDE.md\n\nUse tabs." { Ok(()) } else { fail(told) }
 }
 
 fn a_skill_is_listed_and_read_on_demand() -> Outcome {

@@ -45,8 +45,9 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let base = file.loaded.resolved.text("base");
     let looked_at = project.as_ref().filter(|project| base.as_deref().is_none_or(|rev| project.has_revision(rev)));
     let of_user = context.directories()?.config;
-    let texts = looked_at.map_or(Ok(Vec::new()), |project| project.without_effect(base.as_deref(), Some(&of_user)));
-    match texts {
+    let tasks = file.plan().map(|plan| plan.tasks).unwrap_or_default();
+    let without_effect = |project: &Project| project.without_effect(base.as_deref(), Some(&of_user), &tasks);
+    match looked_at.map_or(Ok(Vec::new()), without_effect) {
         Ok(without_effect) => {
             without_effect.iter().for_each(|warning| output::warning(warning));
             if let Some(project) = looked_at {

@@ -144,7 +144,8 @@ fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> R
     plan.not_run().iter().for_each(|said| output::note(said));
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
     project.warnings(base.as_deref())?.iter().for_each(|warning| output::warning(warning));
-    let without_effect = project.without_effect(base.as_deref(), Some(&of_user)).map_err(CommandError::at_start)?;
+    let without_effect = project.without_effect(base.as_deref(), Some(&of_user), &plan.tasks);
+    let without_effect = without_effect.map_err(CommandError::at_start)?;
     without_effect.iter().for_each(|warning| output::warning(warning));
     tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
     roles.left_out().iter().for_each(|warning| output::warning(warning));

@@ -134,6 +134,12 @@ pub enum GitError {
         /// Why it cannot be used.
         reason: String,
     },
+    /// A commit stores a link at a path, which leads to no file of the same commit.
+    #[error("read {name}: it is a link to a file that this commit does not contain", name = shown_path(.path))]
+    LinkLeadsOut {
+        /// The path of the link.
+        path: PathBuf,
+    },
     /// There is no worktree of this repository at a path.
     #[error("open the worktree at {name}: {reason}", name = shown_path(.path))]
     NoWorktree {

@@ -112,7 +112,7 @@ impl Archive {
         }
         match self.repo.store().read_file(commit, &path) {
             Ok(content) => Ok(content.map(|content| content.split_inclusive(|byte| *byte == b'\n').count())),
-            Err(GitError::Io { .. }) => Ok(Some(usize::MAX)),
+            Err(GitError::Io { .. } | GitError::LinkLeadsOut { .. }) => Ok(Some(usize::MAX)),
             Err(error) => Err(error.into()),
         }
     }

@@ -115,7 +115,7 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
     ];
     let failed = |error| vec![format!("failed to {error}")];
     let mut warnings = project.warnings(None).unwrap_or_else(failed);
-    warnings.extend(project.without_effect(None, None).unwrap_or_else(failed));
+    warnings.extend(project.without_effect(None, None, &[]).unwrap_or_else(failed));
     checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
     checks.push(identity(project.has_identity(variables)));
     checks

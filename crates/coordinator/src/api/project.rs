@@ -248,8 +248,8 @@ impl Project {
         Ok(self.repo.warnings_for(&self.base(base)?)?.iter().map(ToString::to_string).collect())
     }
 
-    /// Lists the files, of the project and of the user's folder, that a run from this revision ignores although they
-    /// are written for programs like this one; `None` means HEAD.
+    /// Lists the files, of the project and of the user's folder, that a run of these tasks from this revision ignores
+    /// although they are written for programs like this one; `None` means HEAD.
     ///
     /// # Errors
     ///
@@ -258,9 +258,11 @@ impl Project {
         &self,
         base: Option<&str>,
         user_config_dir: Option<&Path>,
+        tasks: &[Task],
     ) -> Result<Vec<String>, CoordinatorError> {
         let base = self.base(base)?;
-        let mut found = project_texts::without_effect(&self.repo, &base)?;
+        let files: Vec<String> = tasks.iter().flat_map(|task| task.files.clone()).collect();
+        let mut found = project_texts::without_effect(&self.repo, &base, &files)?;
         found.extend_from_slice(Skills::load(&self.repo, &base, user_config_dir)?.left_out());
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE) {
@@ -315,7 +317,6 @@ impl Project {
             grant: role.grant(&names),
             prompts: Prompts::of_project(|path| project_text(&self.repo, &base, Path::new(path)))?,
             base,
-            shared: SharedValues::default(),
         };
         let parts = MapParts::at(&self.layout.map_parts());
         let made = order.make(&self.repo, &parts, &mut None, &|| false)?;

@@ -96,6 +96,15 @@ impl Instructions {
     }
 }
 
+/// Returns the paths at which there may be instructions for tasks with these files.
+pub(crate) fn places(files: &[String]) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    for folder in folders(files) {
+        places.extend(NAMES.iter().map(|name| folder.join(name)));
+    }
+    places
+}
+
 /// Returns the root and every folder on the way to these files, farther ones first. A path may be a pattern, whose
 /// folders are those before its first wildcard; its last part may itself be a folder.
 fn folders(files: &[String]) -> Vec<PathBuf> {

@@ -17,9 +17,9 @@ use orchestrate_tools::{
 };
 
 use crate::error::CoordinatorError;
-use crate::texts::instructions::Instructions;
+use crate::texts::instructions::{self, Instructions};
 use crate::texts::prompts;
-use crate::texts::prompts::{Prompts, project_text};
+use crate::texts::prompts::{Prompts, TextWithin, passed_over, project_text, text_within};
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
 use crate::texts::tool_files::{PROJECT_TOOLS, is_tool_file};
@@ -96,7 +96,10 @@ pub(crate) fn builtin_names() -> Result<ToolNames, CoordinatorError> {
 ///
 /// Fails with the first file that cannot be read.
 pub(crate) fn instructions(repo: &Repo, base: &Oid, files: &[String]) -> Result<Instructions, CoordinatorError> {
-    Instructions::of_files(files, |path| project_text(repo, base, path))
+    Instructions::of_files(files, |path| match text_within(repo, base, path)? {
+        TextWithin::Found(text) => Ok(Some(text)),
+        TextWithin::Missing | TextWithin::LinkLeadsOut => Ok(None),
+    })
 }
 
 /// Reads the project's own descriptions of tools, by tool name.
@@ -118,14 +121,19 @@ fn tool_words(repo: &Repo, base: &Oid, names: &ToolNames) -> Result<BTreeMap<Str
     Ok(words)
 }
 
-/// Lists the files of prompts and tools at a commit that have no effect, and descriptions of parameters that a tool
-/// does not have, each with its location.
+/// Lists the files of prompts and tools at a commit that have no effect, those of instructions for tasks with these
+/// files, and descriptions of parameters that a tool does not have, each with its location.
 ///
 /// # Errors
 ///
 /// Fails if a description is malformed or cannot be read.
-pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, CoordinatorError> {
+pub(crate) fn without_effect(repo: &Repo, base: &Oid, files: &[String]) -> Result<Vec<String>, CoordinatorError> {
     let (names, mut found) = (builtin_names()?, Vec::new());
+    for path in instructions::places(files) {
+        if matches!(text_within(repo, base, &path)?, TextWithin::LinkLeadsOut) {
+            found.push(passed_over(&path));
+        }
+    }
     for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
         let Some(tool) = described_tool(&path, &names) else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, block};
 use orchestrate_git::{GitError, Repo};
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,31 @@ pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Optio
     let Some(bytes) = bytes else { return Ok(None) };
     let reason = "it is not UTF-8; save it as UTF-8 and commit it, since agents get what is committed";
     String::from_utf8(bytes).map(Some).map_err(|_| unusable(reason.to_owned()))
+}
+
+/// Reads a project's text at a commit like [`project_text`], but passes over a link that leads out of the commit.
+pub(crate) fn text_within(repo: &Repo, base: &Oid, path: &Path) -> Result<TextWithin, CoordinatorError> {
+    match project_text(repo, base, path) {
+        Ok(Some(text)) => Ok(TextWithin::Found(text)),
+        Ok(None) => Ok(TextWithin::Missing),
+        Err(CoordinatorError::Git(GitError::LinkLeadsOut { .. })) => Ok(TextWithin::LinkLeadsOut),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a commit has at the path of a text.
+pub(crate) enum TextWithin {
+    /// This text.
+    Found(String),
+    /// No file.
+    Missing,
+    /// A link to what the commit does not contain.
+    LinkLeadsOut,
+}
+
+/// Returns the warning about a link of a project that is passed over.
+pub(crate) fn passed_over(link: &Path) -> String {
+    format!("{} is a link to a file that the commit does not contain, and is ignored", shown_path(link))
 }
 
 /// Fills `{{name}}` in one pass, so that a value is never taken for a placeholder.

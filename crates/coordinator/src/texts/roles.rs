@@ -18,7 +18,7 @@ use orchestrate_plan::KnownNames;
 use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter};
 
 use crate::error::CoordinatorError;
-use crate::texts::prompts::project_text;
+use crate::texts::prompts::{TextWithin, passed_over, text_within};
 
 /// The shipped roles.
 const SHIPPED: [(&str, &str); 7] = [
@@ -112,7 +112,14 @@ impl Roles {
             // The last one added counts, which is the first of a folder's files of one name.
             for path in repo.store().list_files(base, Path::new(folder))?.into_iter().rev() {
                 let Some(name) = role_name(product, &path) else { continue };
-                let Some(text) = project_text(repo, base, &path)? else { continue };
+                let text = match text_within(repo, base, &path)? {
+                    TextWithin::Found(text) => text,
+                    TextWithin::Missing => continue,
+                    TextWithin::LinkLeadsOut => {
+                        roles.pass_over(&name, &path);
+                        continue;
+                    }
+                };
                 roles.add(
                     RoleFile {
                         product,
@@ -186,6 +193,13 @@ impl Roles {
             None => Vec::new(),
         };
         self.found.insert(role.name.clone(), FoundRole { role, origin, is_of_project, shadowed, warnings });
+    }
+
+    /// Leaves out a link to a file that the commit does not contain. As any file that is no valid role, it hides
+    /// farther roles with its name.
+    fn pass_over(&mut self, name: &str, link: &Path) {
+        self.found.remove(name);
+        self.left_out.push(passed_over(link));
     }
 
     /// Returns the files that are not valid roles, with the reasons.

@@ -89,7 +89,9 @@ impl Skills {
                 match repo.store().read_file_within(base, &path, MAX_SKILL_BYTES) {
                     Ok(None) => {}
                     Ok(Some(bytes)) => skills.add(Folder::Project(folder), &path, bytes),
-                    Err(error @ (GitError::TooLarge { .. } | GitError::Io { .. })) => skills.leave_out(&path, &error),
+                    Err(error @ (GitError::TooLarge { .. } | GitError::LinkLeadsOut { .. })) => {
+                        skills.leave_out(&path, &error);
+                    }
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -261,6 +263,7 @@ impl SkillFile {
         match self {
             SkillFile::InCommit(path) => match repo.store().read_file_within(base, path, SKILL_FILE_BYTES) {
                 Err(GitError::TooLarge { .. }) => Ok(Bytes::TooMany),
+                Err(GitError::LinkLeadsOut { .. }) => Ok(Bytes::Missing),
                 read => Ok(read?.map_or(Bytes::Missing, Bytes::Found)),
             },
             SkillFile::OfUser { folder, path } => match read_plain(path, Links::Below(folder), SKILL_FILE_BYTES as u64)

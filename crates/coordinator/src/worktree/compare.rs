@@ -127,7 +127,7 @@ struct Versions {
 fn read_versions(repo: &Repo, (from, to): (&Oid, &Oid), file: &FileChange) -> Result<Versions, GitError> {
     let read = |commit: &Oid, path: &Path| match repo.store().read_file_within(commit, path, MAX_READ_BYTES) {
         // A link that leads nowhere has no content of its own.
-        Err(GitError::TooLarge { .. } | GitError::Io { .. }) => Ok(None),
+        Err(GitError::TooLarge { .. } | GitError::Io { .. } | GitError::LinkLeadsOut { .. }) => Ok(None),
         read => read,
     };
     let old_path = file.old_path.as_deref().unwrap_or(&file.path);

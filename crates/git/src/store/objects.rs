@@ -124,7 +124,7 @@ impl Store<'_> {
     /// followed within the tree.
     ///
     /// # Errors
-    /// If the commit is missing, or if a link leads to no file of the same tree.
+    /// If the commit is missing; [`GitError::LinkLeadsOut`] if a link leads to no file of the same tree.
     pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         self.read_file_within(treeish, path, usize::MAX)
     }
@@ -157,8 +157,7 @@ impl Store<'_> {
             let Some(target) = at.parent().and_then(|folder| resolved(folder, &path_of(&content))) else { break };
             at = target;
         }
-        let source = std::io::Error::other("it is a link to a file that this commit does not contain");
-        Err(GitError::Io { doing: "read", path: path.to_owned(), source })
+        Err(GitError::LinkLeadsOut { path: path.to_owned() })
     }
 
     /// Lists the files directly in a folder of a commit (or tree). Empty if there is no such folder.

@@ -66,6 +66,10 @@ plan-styles:
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 
+# Cleans and discards worktrees with 200,000 folders, and prints for how long that keeps the prompt.
+folders:
+    ORCHESTRATE_FOLDERS=all cargo test --release --test orchestrate a_worktree_of_many_folders
+
 # Plays 10,000 whole runs of random trees in one process, without clock or IO.
 simulate:
     ORCHESTRATE_SIMULATION=all cargo test --release -p orchestrate-core --test simulation

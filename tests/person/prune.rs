@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use serde_json::json;
@@ -11,6 +11,9 @@ use crate::support::{Case, ModelServer, Outcome, Reply, World, at, case, fail, r
 
 /// How long a run may take to send its first request on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The variable that asks for the long form of a test.
+const LONG_FORM: &str = "ORCHESTRATE_FOLDERS";
 
 /// Keeps the refs of the newest run only.
 const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";

@@ -21,13 +21,14 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
     let (_, run) = context.find_run(Some(&arguments.run))?;
     let runs = context.runs()?;
     let is_json = arguments.json.json;
-    let found = runs.would_discard(&run)?;
     if arguments.dry_run {
+        let found = runs.would_discard(&run)?;
         let text = if is_json { String::new() } else { described(&run, &found) };
         return if is_json { output::json(&object(&run, true, &found)) } else { output::result(&text) }
             .map(|()| EXIT_OK);
     }
     if !arguments.yes {
+        let found = runs.would_discard(&run)?;
         if !context.terminal.can_ask {
             let message = format!("discarding run {run} removes all of it; nothing was removed");
             return Err(CommandError::usage(message)

@@ -53,6 +53,7 @@ pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
 pub use store::tree_files::RegularFile;
 pub use store::walk::TakenFiles;
 pub use worktree::handle::Worktrees;
+pub use worktree::kept::KeptFiles;
 pub use worktree::made::Made;
 pub use worktree::outputs::{CopyLimit, LeftOut, Outputs};
 pub use worktree::reconcile::Reconciled;

@@ -14,7 +14,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::request::Purpose;
 use orchestrate_core::{CommitRules, Oid, RunId, TaskId, TaskRecord};
-use orchestrate_git::{Removed, Repo, Worktree};
+use orchestrate_git::{Removed, Repo};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
@@ -199,28 +199,28 @@ impl Archive {
             return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
         }
         // Files are not provably stored if their worktree cannot be trusted or opened.
-        let kept = repo.worktrees().open(path).and_then(|worktree| {
-            repo.worktrees().require_kept(&worktree)?;
-            let ignored = if options.ignored { Vec::new() } else { repo.worktrees().uncommitted(&worktree)? };
-            Ok((worktree, ignored))
+        let worktrees = repo.worktrees();
+        let looked_at = worktrees.open(path).and_then(|worktree| {
+            let kept = worktrees.require_kept(&worktree)?;
+            let ignored = match options.ignored {
+                true => Vec::new(),
+                false => worktrees.uncommitted_beside(&worktree, &kept)?,
+            };
+            Ok((worktree, kept, ignored))
         });
-        match kept {
+        match looked_at {
             Err(error) => because(format!("failed to {error}"), Vec::new()),
-            Ok((_, ignored)) if !ignored.is_empty() => {
+            Ok((.., ignored)) if !ignored.is_empty() => {
                 because(format!("git ignores {}, which may be the only copy", named(&ignored)), ignored)
             }
             Ok(_) if options.dry_run => Ok(None),
-            Ok((worktree, _)) => {
-                hold_files(repo, run, record, &worktree)?;
-                self.trash(&worktree).map(|()| None)
+            Ok((worktree, kept, _)) => {
+                hold_files(repo, run, record, kept.tree())?;
+                // The trash is emptied at the end.
+                drop(worktrees.remove_kept(&worktree, kept, &self.layout.trash())?);
+                Ok(None)
             }
         }
-    }
-
-    /// Moves a worktree to the trash, which is emptied at the end.
-    fn trash(&self, worktree: &Worktree) -> Result<(), CoordinatorError> {
-        drop(self.repo.worktrees().remove(worktree, &self.layout.trash())?);
-        Ok(())
     }
 
     /// Lists the commits of a run that our refs hold, ordered by name, and reports those that cannot be read.

@@ -151,7 +151,7 @@ impl Archive {
     fn is_edited(&self, path: &Path) -> bool {
         let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '+']));
         let worktrees = self.repo.worktrees();
-        let kept = || worktrees.open(path).and_then(|worktree| worktrees.require_kept(&worktree));
+        let kept = || worktrees.open(path).and_then(|worktree| worktrees.require_kept(&worktree).map(drop));
         !is_ours && kept().is_err()
     }
 

@@ -4,7 +4,7 @@
 //! again, stays until the run is cleaned. If the work is rejected, the next worker creates the worktree again.
 
 use orchestrate_core::{Event, Oid, RunId, TaskId, TaskRecord};
-use orchestrate_git::{GitError, RefEntry, Removed, Repo, Worktree};
+use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 
 use crate::error::CoordinatorError;
 use crate::run::caches;
@@ -24,12 +24,12 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
             return repo.worktrees().discard(&path, &trash).map(Some);
         }
         let worktree = repo.worktrees().open(&path)?;
-        repo.worktrees().require_kept(&worktree)?;
-        if !repo.worktrees().uncommitted(&worktree)?.is_empty() {
+        let kept = repo.worktrees().require_kept(&worktree)?;
+        if !repo.worktrees().uncommitted_beside(&worktree, &kept)?.is_empty() {
             return Ok(None);
         }
-        hold_files(repo, &run, &record, &worktree)?;
-        repo.worktrees().remove(&worktree, &trash).map(Some)
+        hold_files(repo, &run, &record, kept.tree())?;
+        repo.worktrees().remove_kept(&worktree, kept, &trash).map(Some)
     });
     let removed: Removed = match moved.await {
         Ok(Some(removed)) => removed,
@@ -53,16 +53,16 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
     Ok(())
 }
 
-/// Gives the files of a worktree a ref that stays, if of all refs only those hold them that go with the worktree.
-pub(crate) fn hold_files(repo: &Repo, run: &RunId, record: &TaskRecord, worktree: &Worktree) -> Result<(), GitError> {
-    let files = repo.store().current_tree(worktree)?;
+/// Gives the files of a task's worktree, by their tree, a ref that stays if of all refs only those hold them that go
+/// with the worktree.
+pub(crate) fn hold_files(repo: &Repo, run: &RunId, record: &TaskRecord, files: &Oid) -> Result<(), GitError> {
     let holds = |target: &Oid| {
         // A damaged ref holds nothing.
         if !repo.has_object(target)? {
             return Ok::<_, GitError>(false);
         }
         let commit = repo.store().find_commit(target)?;
-        Ok(commit.map_or(*target == files, |commit| commit.tree == files))
+        Ok(commit.map_or(target == files, |commit| commit.tree == *files))
     };
     let going = OwnRefs::of(run, &record.task.id).disposable(repo, record.tip())?;
     let branch = record.branch().map(|branch| repo.read_ref(&format!("refs/heads/{branch}"))).transpose()?;

@@ -77,6 +77,11 @@ impl Standard {
         Ok(Standard { lists, ignore_case, work: Cell::new(0) })
     }
 
+    /// Reports whether a folder with these sorted names may have rules of its own.
+    pub(crate) fn may_have_rules(&self, names: &[(Vec<u8>, bool)]) -> bool {
+        self.ignore_case || names.binary_search_by(|(name, _)| name.as_slice().cmp(RULES)).is_ok()
+    }
+
     /// Reports whether a file or folder is ignored, if the folder that contains it is not.
     ///
     /// # Errors

@@ -10,9 +10,10 @@ use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use memchr::memmem::Finder;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 /// How often an open is retried that lost a race with a rename; more is an attack.
@@ -20,6 +21,12 @@ const RACES: usize = 16;
 
 /// How many bytes of a path are resolved at once: one name less than the kernel accepts.
 const LONGEST_STEP: usize = 3_840;
+
+/// The most folders that a walk holds open at a time: many walks may run in one process, whose open files are few.
+const MOST_HELD: usize = 32;
+
+/// How many bytes are read of a folder at once.
+const LISTED_AT_ONCE: usize = 32 << 10;
 
 /// How many bytes of a file are searched at once.
 const SEARCHED_AT_ONCE: usize = 1 << 20;
@@ -65,6 +72,36 @@ pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
     Ok(at)
 }
 
+/// A folder that is held open for those below it, so that a walk does not resolve each from the root.
+#[derive(Clone)]
+pub(crate) struct Held {
+    folder: Rc<OwnedFd>,
+    /// How much of a path below it is its own, with the slash.
+    length: usize,
+    /// How many folders above it are held as well.
+    depth: usize,
+}
+
+impl Held {
+    /// Opens the root of a walk.
+    pub(crate) fn root(root: impl AsFd) -> Result<Held, Errno> {
+        Ok(Held { folder: Rc::new(open_folder(root, b"")?), length: 0, depth: 0 })
+    }
+
+    /// Opens a folder below this one by its path from the root.
+    pub(crate) fn open(&self, path: &[u8]) -> Result<Rc<OwnedFd>, Errno> {
+        open_folder(&*self.folder, path.get(self.length..).unwrap_or_default()).map(Rc::new)
+    }
+
+    /// Returns what the folders within such a folder are opened by: itself, unless many are held already.
+    pub(crate) fn below(&self, path: &[u8], opened: &Rc<OwnedFd>) -> Held {
+        if self.depth == MOST_HELD || path.is_empty() {
+            return self.clone();
+        }
+        Held { folder: Rc::clone(opened), length: path.len() + 1, depth: self.depth + 1 }
+    }
+}
+
 /// Splits a path into the longest start that the kernel resolves at once, and the rest.
 fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
     let head = path.get(..LONGEST_STEP).unwrap_or(path);
@@ -75,14 +112,14 @@ fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Reports whether an open folder contains anything besides folders, at any depth.
-pub(crate) fn holds_files(folder: OwnedFd) -> Result<bool, Errno> {
+pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
     let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
     let folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
         let listed = list(fd)?;
         Ok(listed.iter().all(|(_, is_folder)| *is_folder).then(|| listed.into_iter().map(|(name, _)| name).collect()))
     };
-    let Some(inside) = folders(&folder)? else { return Ok(true) };
-    let mut here = folder;
+    let mut here = open_folder(folder, b"")?;
+    let Some(inside) = folders(&here)? else { return Ok(true) };
     let mut open = vec![(identity(&here)?, inside)];
     while let Some((_, left)) = open.last_mut() {
         if let Some(name) = left.pop() {
@@ -393,8 +430,11 @@ pub(crate) fn remove_empty_folders(root: impl AsFd, folder: &[u8]) -> Result<(),
 
 /// Lists the entries of an open folder, sorted: names, and whether each is a folder.
 pub(crate) fn list(folder: impl AsFd) -> Result<Vec<(Vec<u8>, bool)>, Errno> {
-    let mut names = Vec::new();
-    for entry in rustix::fs::Dir::read_from(&folder)? {
+    // Not by a name, as a second open would be: it takes longer than to read a small folder.
+    rustix::fs::seek(&folder, SeekFrom::Start(0))?;
+    let (mut names, mut room) = (Vec::new(), Vec::with_capacity(LISTED_AT_ONCE));
+    let mut entries = RawDir::new(&folder, room.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {

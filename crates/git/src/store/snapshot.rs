@@ -17,7 +17,7 @@ use crate::store::diff::{FileChange, plain_diff};
 use crate::store::handle::Store;
 use crate::store::openat::{join, path_of};
 use crate::store::stage::{Staged, stage};
-use crate::store::walk::{ScratchPath, TakenFiles};
+use crate::store::walk::{Found, ScratchPath, TakenFiles};
 use crate::worktree::worktrees::Worktree;
 
 /// Which files may be missing from a snapshot.
@@ -89,7 +89,14 @@ impl Store<'_> {
     /// # Errors
     /// Like [`Store::snapshot`], except that any loss of files is allowed.
     pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        write_tree(self.repo, worktree, &mut stage(self.repo, worktree, &TakenFiles::default())?)
+        self.current_files(worktree).map(|(tree, _)| tree)
+    }
+
+    /// Stores the current contents of a worktree like [`Store::current_tree`], and returns what else is in it as well.
+    pub(crate) fn current_files(&self, worktree: &Worktree) -> Result<(Oid, Found), GitError> {
+        let mut staged = stage(self.repo, worktree, &TakenFiles::default())?;
+        let tree = write_tree(self.repo, worktree, &mut staged)?;
+        Ok((tree, staged.found))
     }
 
     /// Lists the files of a worktree that differ from its HEAD.

@@ -31,7 +31,7 @@ use crate::store::bounds;
 use crate::store::ignore::{Rules, Standard};
 use crate::store::index_entry::{GITLINK, Recorded};
 use crate::store::openat;
-use crate::store::openat::{join, path_of};
+use crate::store::openat::{Held, join, path_of};
 use crate::worktree::worktrees::Worktree;
 
 /// The name of the files that determine how content is stored.
@@ -93,6 +93,8 @@ pub(crate) struct Walk<'a> {
 /// A folder to be entered.
 struct ToEnter {
     path: Vec<u8>,
+    /// What it is opened by.
+    held: Held,
     /// The ignore rules of its parent.
     above: Option<Rc<Rules>>,
     /// What it is, if only single files of it are taken.
@@ -129,7 +131,8 @@ impl<'a> Walk<'a> {
     /// Finds the files that are not tracked; `tracked` is the index by path.
     pub(crate) fn untracked<T: Recorded>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
         let mut found = Found::default();
-        let mut open = vec![ToEnter { path: Vec::new(), above: None, scratch: None }];
+        let held = Held::root(self.worktree.root()).map_err(GitError::errno("open", self.worktree.path()))?;
+        let mut open = vec![ToEnter { path: Vec::new(), held, above: None, scratch: None }];
         while let Some(folder) = open.pop() {
             self.enter(folder, tracked, &mut found, &mut open)?;
         }
@@ -144,17 +147,17 @@ impl<'a> Walk<'a> {
 
     fn enter<T: Recorded>(
         &mut self,
-        ToEnter { path, above, scratch }: ToEnter,
+        ToEnter { path, held, above, scratch }: ToEnter,
         tracked: &BTreeMap<Vec<u8>, T>,
         found: &mut Found,
         open: &mut Vec<ToEnter>,
     ) -> Result<(), GitError> {
         let folder = path.as_slice();
         let shown = || self.worktree.path().join(path_of(folder));
-        let opened = openat::open_folder(self.worktree.root(), folder).map_err(GitError::errno("open", shown()))?;
+        let opened = held.open(folder).map_err(|error| GitError::errno("open", shown())(error))?;
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
             // Git stores no folders, so nothing is lost with empty ones.
-            let holds_files = openat::holds_files(opened).map_err(GitError::errno("list", self.worktree.path()))?;
+            let holds_files = openat::holds_files(&opened).map_err(GitError::errno("list", self.worktree.path()))?;
             return match holds_files {
                 true => Err(GitError::TooLarge {
                     path: self.worktree.path().join(top_of(folder)),
@@ -164,8 +167,12 @@ impl<'a> Walk<'a> {
                 false => Ok(()),
             };
         }
-        let names = openat::list(&opened).map_err(GitError::errno("list", shown()))?;
-        let rules = Rules::read(folder, &opened, above, &self.standard)?;
+        let names = openat::list(&opened).map_err(|error| GitError::errno("list", shown())(error))?;
+        let rules = match above {
+            Some(above) if !self.standard.may_have_rules(&names) => above,
+            above => Rules::read(folder, &opened, above, &self.standard)?,
+        };
+        let held = held.below(folder, &opened);
         let here = Entered { opened: &opened, names: &names, texts: OnceCell::new() };
         for (name, is_folder) in &names {
             let is_folder = *is_folder;
@@ -196,7 +203,10 @@ impl<'a> Walk<'a> {
             }
             match (is_folder, left_out) {
                 (true, Some(_)) if !self.may_take_within(&path) => {}
-                (true, _) => open.push(ToEnter { path, above: Some(Rc::clone(&rules)), scratch: left_out }),
+                (true, _) => {
+                    let (held, above) = (held.clone(), Some(Rc::clone(&rules)));
+                    open.push(ToEnter { path, held, above, scratch: left_out });
+                }
                 (false, Some(_)) => {}
                 (false, None) => self.sort_in(&opened, name, path, found)?,
             }
@@ -219,9 +229,11 @@ impl<'a> Walk<'a> {
         if within.is_some() {
             return within.filter(|_| !rules.takes(&shown));
         }
+        // Once for all questions about the folder.
+        let opened = OnceCell::new();
         let inside = |entry: &str| {
-            let folder = openat::open_folder(here.opened, name);
-            folder.is_ok_and(|folder| openat::look(folder, entry.as_bytes()).is_ok_and(|found| found.is_some()))
+            let folder = opened.get_or_init(|| openat::open_folder(here.opened, name).ok()).as_ref();
+            folder.is_some_and(|folder| openat::look(folder, entry.as_bytes()).is_ok_and(|found| found.is_some()))
         };
         rules.scratch(&Untracked { path: &shown, is_folder, siblings: here.texts(), inside: &inside })
     }

@@ -149,7 +149,7 @@ fn require_empty(root: BorrowedFd<'_>, path: &[u8]) -> Result<(), GitError> {
     match openat::open_folder(root, path) {
         Err(Errno::NOENT) => Ok(()),
         Err(Errno::NOTDIR | Errno::LOOP) => Err(changed(path, "replaces the folder of a submodule")),
-        opened => match openat::holds_files(opened.map_err(failed())?).map_err(failed())? {
+        opened => match openat::holds_files(&opened.map_err(failed())?).map_err(failed())? {
             true => Err(changed(path, "is the folder of a submodule, which is empty here, and has files now")),
             false => Ok(()),
         },

@@ -1,6 +1,7 @@
 //! Checks whether the contents of a worktree are also stored elsewhere, so that they survive its removal.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use orchestrate_core::Oid;
 
@@ -8,9 +9,26 @@ use crate::error::GitError;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
+use crate::store::walk::Found;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::unfinished::drop_conflicts;
-use crate::worktree::worktrees::Worktree;
+use crate::worktree::worktrees::{Removed, Worktree};
+
+/// The files of a worktree, of which it is known that they are stored.
+#[must_use]
+#[derive(Debug)]
+pub struct KeptFiles {
+    tree: Oid,
+    /// What else is in the worktree.
+    pub(crate) found: Found,
+}
+
+impl KeptFiles {
+    /// Returns the tree of the files.
+    pub fn tree(&self) -> &Oid {
+        &self.tree
+    }
+}
 
 impl Worktrees<'_> {
     /// Checks that a worktree's files, and its staged changes, are stored: the tree of each must be
@@ -22,17 +40,26 @@ impl Worktrees<'_> {
     /// # Errors
     /// [`GitError::Unkept`], [`GitError::StagedAlone`], [`GitError::HeadAlone`] or [`GitError::UnfinishedOperation`] if
     /// they are not.
-    pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
+    pub fn require_kept(&self, worktree: &Worktree) -> Result<KeptFiles, GitError> {
         self.require_at_rest_in(worktree)?;
-        let (files, kept) = (self.repo.store().current_tree(worktree)?, self.kept_trees(worktree)?);
-        if !kept.contains(&files) || !self.is_stored(&files)? {
+        let (tree, found) = self.repo.store().current_files(worktree)?;
+        let kept = self.kept_trees(worktree)?;
+        if !kept.contains(&tree) || !self.is_stored(&tree)? {
             return Err(GitError::Unkept { path: worktree.path().to_owned() });
         }
         if kept.contains(&self.staged_tree(worktree)?) {
-            Ok(())
+            Ok(KeptFiles { tree, found })
         } else {
             Err(GitError::StagedAlone { path: worktree.path().to_owned() })
         }
+    }
+
+    /// Removes a worktree like [`Worktrees::remove`], of whose files it is known that they are stored.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn remove_kept(&self, worktree: &Worktree, _: KeptFiles, trash: &Path) -> Result<Removed, GitError> {
+        self.move_to_trash(worktree.path(), Some(worktree.admin_dir()), trash)
     }
 
     fn require_at_rest_in(&self, worktree: &Worktree) -> Result<(), GitError> {

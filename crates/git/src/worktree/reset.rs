@@ -60,7 +60,7 @@ impl Worktrees<'_> {
         })?;
         let name = branch_ref(branch);
         if self.repo.read_ref(&name)?.as_ref() != Some(new) {
-            self.require_kept(worktree)?;
+            drop(self.require_kept(worktree)?);
             self.repo.advance(&name, Some(expected), new)?;
         }
         self.fill(worktree, new)?;

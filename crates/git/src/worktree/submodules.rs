@@ -101,7 +101,7 @@ impl Worktrees<'_> {
         objects: &Path,
     ) -> Result<Option<TemporaryFolder>, GitError> {
         let has_room = match openat::open_folder(worktree.root(), &module.path) {
-            Ok(folder) => !openat::holds_files(folder).map_err(GitError::errno("list", path_of(&module.path)))?,
+            Ok(folder) => !openat::holds_files(&folder).map_err(GitError::errno("list", path_of(&module.path)))?,
             Err(error) => error == Errno::NOENT,
         };
         if !has_room {

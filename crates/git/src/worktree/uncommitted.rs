@@ -18,10 +18,11 @@ use rustix::fs::FileType;
 use crate::error::GitError;
 use crate::store::ignore::{Rules, Standard};
 use crate::store::openat;
-use crate::store::openat::{join, path_of};
-use crate::store::walk::ScratchPath;
+use crate::store::openat::{Held, join, path_of};
+use crate::store::walk::{Found, ScratchPath};
 use crate::worktree::copies::Copies;
 use crate::worktree::handle::Worktrees;
+use crate::worktree::kept::KeptFiles;
 use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
 
@@ -48,15 +49,28 @@ impl Worktrees<'_> {
     /// If something cannot be read, so that the answer is unknown.
     pub fn uncommitted(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
+        let found = self.walk(worktree, &self.tracked(worktree)?)?;
+        self.only_in(worktree, &found)
+    }
+
+    /// Lists the same of a worktree whose other files are stored, without looking at all of them again.
+    ///
+    /// # Errors
+    /// See [`Worktrees::uncommitted`].
+    pub fn uncommitted_beside(&self, worktree: &Worktree, kept: &KeptFiles) -> Result<Vec<PathBuf>, GitError> {
+        worktree.verify_untampered()?;
+        self.only_in(worktree, &kept.found)
+    }
+
+    fn only_in(&self, worktree: &Worktree, found: &Found) -> Result<Vec<PathBuf>, GitError> {
         let checkout = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = Relocation::new(self.repo.workdir(), worktree.path());
         let (copies, tracked) = (Copies::read(worktree)?, self.tracked(worktree)?);
         let search = Search { worktree, checkout, relocation, copies, tracked };
-        let found = self.walk(worktree, &search.tracked)?;
         let (mut uncommitted, brought) = (Vec::new(), self.brought_to(worktree)?);
-        for (path, is_folder) in found.ignored {
-            if !brought.contains(&path) && search.is_only_here((path.clone(), is_folder))? {
-                uncommitted.push(path_of(&if is_folder { join(&path, b"") } else { path }));
+        for (path, is_folder) in &found.ignored {
+            if !brought.contains(path) && search.is_only_here(path, *is_folder)? {
+                uncommitted.push(path_of(&if *is_folder { join(path, b"") } else { path.clone() }));
             }
         }
         uncommitted.extend(found.withheld.iter().map(|file| PathBuf::from(&file.path)));
@@ -106,31 +120,44 @@ impl Worktrees<'_> {
 
 impl Search<'_> {
     /// Reports whether a file, or any file below a folder, is neither tracked nor in the user's checkout.
-    fn is_only_here(&self, top: (Vec<u8>, bool)) -> Result<bool, GitError> {
-        let mut open = vec![top];
-        while let Some((path, is_folder)) = open.pop() {
-            if is_folder && is_cache(&path) {
+    fn is_only_here(&self, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+        let failed = |path: &[u8]| GitError::errno("list", self.worktree.path().join(path_of(path)));
+        let root = Held::root(self.worktree.root()).map_err(failed(b""))?;
+        if !is_folder {
+            let (folder, _) = openat::split(path);
+            let opened = root.open(folder).map_err(failed(folder))?;
+            return self.is_file_only_here(&opened, path);
+        }
+        let mut open = vec![(path.to_vec(), root)];
+        while let Some((folder, held)) = open.pop() {
+            if is_cache(&folder) {
                 continue;
             }
-            if is_folder {
-                let failed = || GitError::errno("list", self.worktree.path().join(path_of(&path)));
-                let opened = openat::open_folder(self.worktree.root(), &path).map_err(failed())?;
-                let inside = openat::list(&opened).map_err(failed())?.into_iter();
-                open.extend(inside.map(|(name, is_folder)| (join(&path, &name), is_folder)));
-            } else if !self.tracked.contains_key(&path) && !self.is_in_the_checkout(&path)? {
-                return Ok(true);
+            let opened = held.open(&folder).map_err(|error| failed(&folder)(error))?;
+            let held = held.below(&folder, &opened);
+            for (name, is_folder) in openat::list(&opened).map_err(|error| failed(&folder)(error))? {
+                let path = join(&folder, &name);
+                if is_folder {
+                    open.push((path, held.clone()));
+                } else if self.is_file_only_here(&opened, &path)? {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
     }
 
+    /// Reports whether a file of an open folder is neither tracked nor in the user's checkout.
+    fn is_file_only_here(&self, folder: &OwnedFd, path: &[u8]) -> Result<bool, GitError> {
+        Ok(!self.tracked.contains_key(path) && !self.is_in_the_checkout(folder, path)?)
+    }
+
     /// Reports whether the user's checkout has the same file or link, or had it when it was copied. Also true for a
     /// pipe or socket, which has no content to lose.
-    fn is_in_the_checkout(&self, path: &[u8]) -> Result<bool, GitError> {
+    fn is_in_the_checkout(&self, opened: &OwnedFd, path: &[u8]) -> Result<bool, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
-        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
-        let stat = openat::look(&opened, name).map_err(failed())?;
+        let stat = openat::look(opened, name).map_err(failed())?;
         let kind = stat.as_ref().map(openat::kind);
         if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
             return Ok(true);
@@ -142,14 +169,14 @@ impl Search<'_> {
         let Ok(theirs) = openat::open_folder(&self.checkout, folder) else { return Ok(false) };
         match kind {
             Some(FileType::Symlink) => {
-                let ours = openat::read_link(&opened, name).map_err(failed())?;
+                let ours = openat::read_link(opened, name).map_err(failed())?;
                 let Ok(theirs) = openat::read_link(&theirs, name) else { return Ok(false) };
                 Ok(theirs == ours || self.relocated_link(path, &theirs) == Some(ours))
             }
-            _ if openat::is_same_file(&opened, &theirs, name).map_err(failed())? => Ok(true),
+            _ if openat::is_same_file(opened, &theirs, name).map_err(failed())? => Ok(true),
             _ => {
                 let Some(copy) = self.relocated_file(path, &theirs, name) else { return Ok(false) };
-                let ours = openat::read(&opened, name, MAX_SEARCHED).map_err(failed())?;
+                let ours = openat::read(opened, name, MAX_SEARCHED).map_err(failed())?;
                 Ok(ours.is_some_and(|(ours, _)| ours == copy))
             }
         }

@@ -371,7 +371,7 @@ impl Worktrees<'_> {
     /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if that is not so; nothing is removed then.
     pub fn remove(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
         if worktree.branch.is_some() && worktree.path.exists() {
-            self.require_kept(worktree)?;
+            return self.remove_kept(worktree, self.require_kept(worktree)?, trash);
         }
         self.move_to_trash(&worktree.path, Some(&worktree.admin_dir), trash)
     }
@@ -385,7 +385,13 @@ impl Worktrees<'_> {
         self.move_to_trash(path, self.entry_at(&real_if_it_were_there(path))?.as_deref(), trash)
     }
 
-    fn move_to_trash(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
+    /// Moves a folder of ours to the trash, and removes git's entry for it if there is one.
+    pub(crate) fn move_to_trash(
+        &self,
+        path: &Path,
+        admin_dir: Option<&Path>,
+        trash: &Path,
+    ) -> Result<Removed, GitError> {
         orchestrate_files::create_folder(trash).map_err(GitError::io("make", trash))?;
         let held = self.repo.lock(Work::Worktree)?;
         let place = TemporaryFolder::create("worktree-", Some(trash));

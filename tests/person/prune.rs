@@ -5,6 +5,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
+use orchestrate_core::TaskId;
 use serde_json::json;
 
 use crate::support::{Case, ModelServer, Outcome, Reply, World, at, case, fail, require_words, says, until};
@@ -30,6 +31,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("prune::a_broken_run_does_not_obstruct_the_others", a_broken_run_does_not_obstruct_the_others),
         case("clean::a_rebase_in_progress_is_kept", a_rebase_in_progress_is_kept),
         case("clean::commits_without_a_branch_are_kept", commits_without_a_branch_are_kept),
+        case("clean::the_branch_of_a_failed_task_goes_and_its_work_stays", a_failed_branch_goes),
+        case("clean::a_worktree_of_many_folders_holds_up_nobody", many_folders),
     ]
 }
 
@@ -302,4 +305,72 @@ fn commits_without_a_branch_are_kept() -> Outcome {
     git_in(&world, &place, &["switch", "-q", "-c", "mine"], 0)?;
     world.types(&["clean"], 0)?;
     if Path::new(&place).exists() { fail("it was not cleaned") } else { Ok(()) }
+}
+
+fn a_failed_branch_goes() -> Outcome {
+    let plan =
+        "- [ ] T1 one (run: touch one) (verify: test -e two)\n- [ ] T2 two (run: false)\n- [ ] T3 (run: touch three)\n";
+    let world = World::with_plan(plan)?;
+    world.types(&["run", "plan.md"], 1)?;
+    let run = world.archive()?.store().runs()?.first().map(|summary| summary.run_id.clone());
+    let run = run.ok_or_else(|| Failed::from("there is no run"))?;
+    let branches = || world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate"]);
+    let (first, second) = (run.task_branch(&TaskId::from("T1")), run.task_branch(&TaskId::from("T2")));
+    let tip = world.repository.git(&["rev-parse", &first])?;
+    let (would, has) =
+        (format!("the branch {first} of T1, which failed; its commits stay as attempts/T1/1"), branches()?);
+    says(&world.types(&["clean", "--dry-run", "--ignored"], 0)?, &["would remove ", &would])?;
+    if branches()? != has {
+        return fail("a dry run removed a branch");
+    }
+    let restore = format!("orchestrate recover {run} --restore attempts/T1/1");
+    says(&world.types(&["clean", "--ignored"], 0)?, &["removed ", &would, &restore])?;
+    let left = branches()?;
+    if left.contains(&first) || left.contains(&second) || !left.contains("/T3") {
+        return fail(left);
+    }
+    // Nothing is lost: the attempt is restored as a branch, and the task can be tried again.
+    world.types(&["recover", run.as_str(), "--restore", "attempts/T1/1", "--branch", "again"], 0)?;
+    if world.repository.git(&["rev-parse", "again"])? != tip {
+        return fail("another commit was restored");
+    }
+    says(&world.types(&["clean"], 0)?, &["has no worktrees"])?;
+    world.types(&["retry", "T1"], 1)?;
+    if branches()?.contains(&first) { Ok(()) } else { fail("the second attempt has no branch") }
+}
+
+/// The worktree of a task that failed with this many folders is cleaned, and that of another one discarded. What stays
+/// to be done once the prompt is back is done by a process of its own.
+fn many_folders() -> Outcome {
+    let is_long = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
+    let count = if is_long { 200_000 } else { 2_000 };
+    let make = format!("seq {count} | sed 's,\\(.*\\)\\(...\\)$,d\\2/x/\\1e,' | xargs mkdir -p; touch made");
+    let world = World::with_plan(&format!("- [ ] T1 one (run: {make}) (verify: false)\n"))?;
+    for end in ["clean", "discard"] {
+        let ran = world.orchestrate(&["run", "plan.md", "--json"]).patience(PATIENCE * 10).run()?.exits(1)?;
+        let report = ran.json()?;
+        let run = at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned();
+        let repositories = world.home.state().join("repos");
+        let repository = std::fs::read_dir(&repositories)?.next().ok_or("there is no run")??.path();
+        let place = repository.join("runs").join(&run).join("T1");
+        let made = std::fs::read_dir(&place)?.count();
+        let arguments: &[&str] = if end == "clean" { &["clean"] } else { &["discard", &run, "--yes"] };
+        let begun = Instant::now();
+        world.orchestrate(arguments).patience(PATIENCE).run()?.exits(0)?;
+        if is_long {
+            println!("{end}: {count} folders, {:.2} s", begun.elapsed().as_secs_f64());
+        }
+        if place.exists() || made < 1_000 {
+            return fail(format!("{end}: {} with {made} folders is still there", place.display()));
+        }
+        until(PATIENCE * 10, || Ok(is_emptied(&repository.join("trash"))?.then_some(())))?;
+    }
+    Ok(())
+}
+
+/// Reports whether nothing of a trash is left to be deleted.
+fn is_emptied(trash: &Path) -> Result<bool, Failed> {
+    let Ok(places) = std::fs::read_dir(trash) else { return Ok(true) };
+    let holds = |place: &std::fs::DirEntry| std::fs::read_dir(place.path()).is_ok_and(|inside| inside.count() > 0);
+    Ok(!places.flatten().any(|place| holds(&place)))
 }

@@ -1,7 +1,8 @@
 //! `clean`: removes a run's worktrees whose files are stored elsewhere; `--landed` also removes the branches and
 //! snapshots of runs that have landed.
 
-use orchestrate_coordinator::{Archive, CleanOptions, KeptWorktree, PrunedRun};
+use orchestrate_coordinator::{Archive, CleanOptions, Cleaned, CleanedBranch, KeptWorktree, PrunedRun};
+use orchestrate_core::RunId;
 use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
@@ -27,28 +28,51 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let warnings: Vec<String> = warnings.collect();
     warnings.iter().for_each(|warning| output::warning(warning));
     let code = if warnings.is_empty() { EXIT_OK } else { EXIT_FAILED };
-    if arguments.json.json {
-        let removed = cleaned.removed.iter().map(|(task, path)| json!({"task": task, "path": path}));
-        let kept = cleaned.kept.iter().map(|KeptWorktree { task, path, reason, ignored, .. }| {
-            let ignored: Vec<_> = ignored.iter().map(|path| path.to_string_lossy()).collect();
-            json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
-        });
-        let (removed, kept): (Vec<Value>, Vec<Value>) = (removed.collect(), kept.collect());
-        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept,
-                            "in_background": cleaned.goes_on, "warnings": warnings});
-        return output::json(&object).map(|()| code);
+    match arguments.json.json {
+        true => output::json(&object(&run, &cleaned, arguments.dry_run, &warnings)),
+        false => output::result(&words(&run, &cleaned, arguments.dry_run)),
     }
-    let done = if arguments.dry_run { "would remove" } else { "removed" };
+    .map(|()| code)
+}
+
+/// Returns what was removed, or would be, as JSON.
+fn object(run: &RunId, cleaned: &Cleaned, dry_run: bool, warnings: &[String]) -> Value {
+    let removed = cleaned.removed.iter().map(|(task, path)| json!({"task": task, "path": path}));
+    let kept = cleaned.kept.iter().map(|KeptWorktree { task, path, reason, ignored, .. }| {
+        let ignored: Vec<_> = ignored.iter().map(|path| path.to_string_lossy()).collect();
+        json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
+    });
+    let branches = cleaned
+        .branches
+        .iter()
+        .map(|CleanedBranch { task, branch, kept_as }| json!({"task": task, "branch": branch, "kept_as": kept_as}));
+    let (removed, kept): (Vec<Value>, Vec<Value>) = (removed.collect(), kept.collect());
+    let branches: Vec<Value> = branches.collect();
+    json!({"run_id": run, "dry_run": dry_run, "removed": removed, "kept": kept, "branches": branches,
+        "in_background": cleaned.goes_on, "warnings": warnings})
+}
+
+/// Describes what was removed, or would be, for people.
+fn words(run: &RunId, cleaned: &Cleaned, dry_run: bool) -> String {
+    let done = if dry_run { "would remove" } else { "removed" };
     let removed = cleaned.removed.iter().map(|(_, path)| format!("{done} {}\n", path.display()));
     let kept = cleaned.kept.iter().map(|kept| format!("kept {}: {}\n", kept.path.display(), kept.reason));
-    let mut text: String = removed.chain(kept).collect();
+    let branches = cleaned.branches.iter().map(|CleanedBranch { task, branch, kept_as }| {
+        let stays = match kept_as {
+            Some(name) => format!("its commits stay as {name}"),
+            None => "the run's result contains its commits".to_owned(),
+        };
+        format!("{done} the branch {branch} of {task}, which failed; {stays}\n")
+    });
+    let mut text: String = removed.chain(kept).chain(branches).collect();
     if text.is_empty() {
         text = format!("run {run} has no worktrees\n");
     }
     if cleaned.goes_on {
         text.push_str("their files are being deleted in the background\n");
     }
-    text.push_str("branches and snapshots are kept\n");
+    let others = if cleaned.branches.is_empty() { "" } else { "other " };
+    text.push_str(&format!("{others}branches and snapshots are kept\n"));
     let mut commands = Vec::new();
     if cleaned.kept.iter().any(|kept| kept.is_unfinished) {
         commands.push(format!("orchestrate resume {run}"));
@@ -56,8 +80,12 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
         commands.push(format!("orchestrate clean {run} --ignored"));
     }
+    let held = cleaned.branches.iter().find_map(|branch| branch.kept_as.as_ref());
+    if let Some(name) = held.filter(|_| !dry_run) {
+        commands.push(format!("orchestrate recover {run} --restore {name}"));
+    }
     text.push_str(&next::render(&commands));
-    output::result(&text).map(|()| code)
+    text
 }
 
 /// Removes what has landed of older runs.

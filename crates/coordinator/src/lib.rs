@@ -16,7 +16,7 @@ mod worker;
 mod worktree;
 
 pub use afterwards::archive::Archive;
-pub use afterwards::clean::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
+pub use afterwards::clean::{CleanOptions, Cleaned, CleanedBranch, KeptCommit, KeptWorktree};
 pub use afterwards::discard::{Discarded, LostCommit};
 pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};

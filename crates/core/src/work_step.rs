@@ -80,6 +80,11 @@ impl TaskRecord {
         is_begun || self.state().is_under_way()
     }
 
+    /// Reports whether the task has failed, so that its branch holds an attempt from which nothing goes on by itself.
+    pub fn has_failed(&self) -> bool {
+        self.state() == TaskState::Failed
+    }
+
     /// Reports whether the task's branch must be at its tip.
     pub fn needs_branch(&self) -> bool {
         // Preparing a worktree moves its branch, which may have to leave earlier work; an attempt that failed before

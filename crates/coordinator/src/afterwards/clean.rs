@@ -1,11 +1,12 @@
 //! Cleaning and recovering: removes only what is provably stored elsewhere, and restores snapshots.
 //!
-//! Branches and snapshots are always kept; what an agent's git tools have named, selected or dropped goes with its
-//! worktree, except for work that is held by nothing else, such as its files before the last command. A worktree is
-//! removed only if the tree of its files is held by its branch or by one of our refs, and if it contains no ignored
-//! files; those are usually a build's output, but may be the only copy of a file, so removing them takes the user's
-//! consent. A worktree that an unfinished task needs is kept too. The verifier's worktree contains no work and is
-//! removed entirely.
+//! Commits and snapshots are always kept: the branch of a failed task goes with its worktree, and a ref of ours holds
+//! its last attempt from then on, as it holds earlier ones. All other branches stay. What an agent's git tools have
+//! named, selected or dropped goes with its worktree, except for work that is held by nothing else, such as its files
+//! before the last command. A worktree is removed only if the tree of its files is held by its branch or by one of our
+//! refs, and if it contains no ignored files; those are usually a build's output, but may be the only copy of a file,
+//! so removing them takes the user's consent. A worktree that an unfinished task needs is kept too. The verifier's
+//! worktree contains no work and is removed entirely.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::request::Purpose;
-use orchestrate_core::{CommitRules, Oid, RunId, TaskId, TaskRecord};
-use orchestrate_git::{Removed, Repo};
+use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
@@ -46,10 +47,23 @@ pub struct Cleaned {
     pub removed: Vec<(Option<TaskId>, PathBuf)>,
     /// Worktrees that are kept.
     pub kept: Vec<KeptWorktree>,
+    /// Branches of failed tasks that were removed, or would be.
+    pub branches: Vec<CleanedBranch>,
     /// Why files are still in the trash: each with its path and the error.
     pub undeleted: Vec<String>,
     /// Whether the files of removed worktrees are still being deleted, by a process that outlives this one.
     pub goes_on: bool,
+}
+
+/// The branch of a failed task, which was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanedBranch {
+    /// Its task.
+    pub task: TaskId,
+    /// Its short name.
+    pub branch: String,
+    /// The name below the run's refs that holds its commits from now on; `None` if the run's result contains them.
+    pub kept_as: Option<String>,
 }
 
 /// A worktree that is kept.
@@ -157,6 +171,9 @@ impl Archive {
                 }
             }
         }
+        for record in state.tasks().filter(|record| record.has_failed()) {
+            self.clean_branch(&state, record, remove, cleaned)?;
+        }
         let own = [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)];
         for path in own.into_iter().chain(self.layout.earlier_own(run)) {
             if path.exists() && state.tasks().all(|record| !record.needs_worktree()) {
@@ -183,6 +200,45 @@ impl Archive {
             }
         }
         Ok(())
+    }
+
+    /// Removes the branch of a failed task whose worktree is gone, if requested; its commits are held first.
+    fn clean_branch(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+        remove: bool,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), CoordinatorError> {
+        let (run, task) = (&state.run_id, record.task.id.clone());
+        let place = self.layout.worktree(run, &task);
+        let stays = place.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == place);
+        let Some(branch) = record.branch().filter(|_| !stays).map(str::to_owned) else { return Ok(()) };
+        let name = format!("refs/heads/{branch}");
+        let Some(target) = self.repo.read_ref(&name)? else { return Ok(()) };
+        if self.stays_checked_out(&name, cleaned)? {
+            return Ok(());
+        }
+        let is_in_result =
+            self.repo.has_object(&state.integration)? && self.repo.contains(&state.integration, &target)?;
+        let attempt = format!("{}/{}", task.branch_component(), record.attempt());
+        if remove && !is_in_result {
+            self.repo.keep(&format!("{}{attempt}", run.attempts_prefix()), &target)?;
+        }
+        if !remove || self.repo.delete(&RefEntry { name, target })? {
+            let kept_as = (!is_in_result).then(|| format!("attempts/{attempt}"));
+            cleaned.branches.push(CleanedBranch { task, branch, kept_as });
+        }
+        Ok(())
+    }
+
+    /// Reports whether a branch is checked out, except in a worktree that a dry run would remove.
+    pub(super) fn stays_checked_out(&self, name: &str, cleaned: &Cleaned) -> Result<bool, GitError> {
+        let Some(branch) = name.strip_prefix("refs/heads/") else { return Ok(false) };
+        let Some(place) = self.repo.landing().checkout_of(branch)? else { return Ok(false) };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let place = real(&place);
+        Ok(cleaned.removed.iter().all(|(_, removed)| real(removed) != place))
     }
 
     /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.

@@ -8,7 +8,7 @@
 //! agents' own commits, since undoing the landing, and landing again, need it.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use orchestrate_core::request::Purpose;
 use orchestrate_core::{Oid, RunId, RunState, TaskId};
@@ -162,6 +162,10 @@ impl Archive {
             self.hold_result(&landed, run)?;
         }
         for entry in entries {
+            if dry_run && cleaned.branches.iter().any(|cleaned| entry.name == format!("{BRANCHES}{}", cleaned.branch)) {
+                // It would be gone by now.
+                continue;
+            }
             let is_removable = !needed.contains(&entry.name) && self.is_within(&landed, run, &entry)?;
             let is_gone = match dry_run {
                 _ if !is_removable => false,
@@ -175,15 +179,6 @@ impl Archive {
             }
         }
         Ok((gone, kept))
-    }
-
-    /// Reports whether a branch is checked out, except in a worktree that a dry run would remove.
-    fn stays_checked_out(&self, name: &str, cleaned: &Cleaned) -> Result<bool, GitError> {
-        let Some(branch) = name.strip_prefix(BRANCHES) else { return Ok(false) };
-        let Some(place) = self.repo.landing().checkout_of(branch)? else { return Ok(false) };
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let place = real(&place);
-        Ok(cleaned.removed.iter().all(|(_, removed)| real(removed) != place))
     }
 
     fn needed_branches(&self, state: &RunState, cleaned: &Cleaned) -> BTreeSet<String> {

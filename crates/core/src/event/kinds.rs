@@ -672,7 +672,7 @@ pub enum Event {
     /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated afterwards.
     #[serde(rename = "tasks.dropped")]
     TasksDropped(DroppedTasks),
-    /// Worktrees of the run were removed; branches and snapshots are kept.
+    /// Worktrees of the run were removed; commits and snapshots are kept.
     #[serde(rename = "run.cleaned")]
     RunCleaned {
         /// The tasks whose worktrees are gone.

@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use libtest_mimic::Failed;
+use rustix::process::Signal;
 
 use crate::support::{
     Case, Invocation, Need, Outcome, WAITING, World, case, fail, require_words, sandboxed, says, write_program,
@@ -18,7 +19,7 @@ const FIX: &str = "fix: type `pnpm --version` in your checkout: it fetches the p
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("doctor::a_program_of_another_version_has_a_fix_that_run_repeats", another_version),
+        sandboxed("doctor::a_program_of_another_version_has_a_fix_that_run_and_resume_repeat", another_version),
         sandboxed("doctor::the_pinned_version_is_printed", pinned_version),
         sandboxed("doctor::an_environment_starts_the_interpreter_that_it_was_made_of", environment).needs(Need::PYTHON),
         sandboxed("doctor::colours_of_a_check_are_not_shown", colours),
@@ -44,8 +45,12 @@ fn another_version() -> Outcome {
     let running = with_program(&world, &["run", "plan.md"])?.start()?;
     running.says(PINNED)?;
     running.says(FIX)?;
+    running.signal(Signal::KILL)?;
+    running.end()?;
+    let resumed = with_program(&world, &["resume"])?.start()?;
+    resumed.says(FIX)?;
     world.repository.write(".git/objects/go", "")?;
-    running.end()?.exits(0).map(drop)
+    resumed.end()?.exits(0).map(drop)
 }
 
 fn pinned_version() -> Outcome {

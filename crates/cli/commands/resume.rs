@@ -41,7 +41,8 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
             output::note(&format!("run {run}"));
         }
         let run = coordinator.resume_within(&run, allowance).await?;
-        run::to_its_end(run, style, begun).await
+        let followed = run::to_its_end(run, style, begun);
+        run::warning_of_programs(&coordinator, &loaded, style, followed).await
     });
     runtime.shutdown_background();
     landing::finish(context, &loaded, ended?)

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use orchestrate_coordinator::{
-    Coordinator, PlanInput, Project, missing_programs, program_warnings, require_model, require_open_files, vendors_of,
+    Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files, vendors_of,
 };
 use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
-use orchestrate_settings::Loaded;
 
 use crate::args::RunArgs;
 use crate::context::Context;
@@ -71,10 +70,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
             output::note(&format!("run {}", run.id()));
         }
         let followed = run::to_its_end(run, style, 0);
-        if style.quiet {
-            return followed.await;
-        }
-        warning_of_programs(&coordinator, loaded, followed).await
+        run::warning_of_programs(&coordinator, loaded, style, followed).await
     });
     // Tasks that a killed run left waiting must not keep the program running.
     runtime.shutdown_background();
@@ -94,20 +90,6 @@ fn to_be_planned(plan: Plan) -> Result<Plan, CommandError> {
     }
     let error = CommandError::usage("it has tasks already, so it is a plan and there is none to make");
     Err(error.hint("`orchestrate check` shows what would run"))
-}
-
-/// Follows a run to its end, and warns meanwhile of the project's programs that its commands start otherwise than the
-/// user's shell: asking them takes longer than a run may be delayed.
-async fn warning_of_programs<T>(coordinator: &Coordinator, loaded: &Loaded, followed: impl Future<Output = T>) -> T {
-    let warnings = program_warnings(coordinator, loaded);
-    tokio::pin!(followed);
-    tokio::pin!(warnings);
-    tokio::select! {
-        biased;
-        ended = &mut followed => return ended,
-        warnings = &mut warnings => warnings.iter().for_each(|line| output::warning(line)),
-    }
-    followed.await
 }
 
 /// Fails if a check can only fail because its program is missing; otherwise an agent would be paid to find that out.

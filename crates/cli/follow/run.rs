@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel, kernel_limits};
+use orchestrate_coordinator::{
+    Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel, kernel_limits, program_warnings,
+};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
@@ -69,6 +71,28 @@ pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
         _ => Format::Text,
     };
     Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
+}
+
+/// Follows a run to its end, and warns meanwhile of the project's programs that its commands start otherwise than the
+/// user's shell: asking them takes longer than a run may be delayed.
+pub(crate) async fn warning_of_programs<T>(
+    coordinator: &Coordinator,
+    loaded: &Loaded,
+    style: Style,
+    followed: impl Future<Output = T>,
+) -> T {
+    if style.quiet {
+        return followed.await;
+    }
+    let warnings = program_warnings(coordinator, loaded);
+    tokio::pin!(followed);
+    tokio::pin!(warnings);
+    tokio::select! {
+        biased;
+        ended = &mut followed => return ended,
+        warnings = &mut warnings => warnings.iter().for_each(|line| output::warning(line)),
+    }
+    followed.await
 }
 
 /// Writes the libraries' log to standard error if the style is verbose.

@@ -8,8 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use crate::support::{
-    COLUMNS, Case, Need, Outcome, ROWS, Rule, Script, WAITING, World, at, case, done, fail, sandboxed, says, until,
-    write, write_program,
+    COLUMNS, Case, Need, Outcome, ROWS, Rule, Script, WAITING, World, at, case, done, fail, sandboxed, says, there_is,
+    until, write, write_program,
 };
 
 /// How long a command may take to start on a loaded machine.
@@ -30,6 +30,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("display::runs_of_a_clone_are_only_offered", runs_of_a_repository_without_their_branches_are_offered),
         case("display::a_new_test_is_no_risk", a_new_test_is_no_risk),
         case("display::the_last_line_of_a_command_is_shown_while_it_runs", the_last_line_of_a_command_is_shown)
+            .needs(Need::TERMINAL),
+        case("display::the_last_line_of_a_landings_check_is_shown", the_last_line_of_a_landing_is_shown)
             .needs(Need::TERMINAL),
         sandboxed("display::names_are_written_out_and_kept_apart", names_are_written_out_and_kept_apart),
     ]
@@ -96,6 +98,28 @@ fn is_live(line: &str) -> bool {
 fn the_last_line_of_a_command_is_shown() -> Outcome {
     let world = World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
     let terminal = world.orchestrate(&["run", "plan.md"]).start_in_terminal()?;
+    terminal.shows(": 123 tests")?;
+    world.repository.write(".git/objects/go", "")?;
+    let ran = terminal.end()?.exits(0)?;
+    let left = lines_of(&ran.stdout).into_iter().any(|line| line.contains(": 123 tests"));
+    if left { fail(ran.stdout) } else { Ok(()) }
+}
+
+fn the_last_line_of_a_landing_is_shown() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    let waits = concat!(
+        "if ",
+        there_is!("landing"),
+        "; then echo $((100 + 23)) tests; until ",
+        there_is!("go"),
+        "; do sleep 0.05; done; fi"
+    );
+    world.types(&["run", "plan.md", "--verify", waits], 0)?;
+    // The result is merged with it, so that the check has another tree.
+    world.repository.write("beside.txt", "")?;
+    world.repository.commit_all("Go on")?;
+    world.repository.write(".git/objects/landing", "")?;
+    let terminal = world.orchestrate(&["land"]).start_in_terminal()?;
     terminal.shows(": 123 tests")?;
     world.repository.write(".git/objects/go", "")?;
     let ran = terminal.end()?.exits(0)?;

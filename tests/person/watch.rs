@@ -10,6 +10,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("watch::a_run_is_followed_to_its_end", a_run_is_followed_to_its_end),
         case("watch::a_run_is_followed_as_json", a_run_is_followed_as_json),
         case("watch::live_lines_are_shown_on_a_terminal", live_lines_are_shown).needs(Need::TERMINAL),
+        case("watch::the_last_line_of_a_check_is_shown", the_last_line_is_shown).needs(Need::TERMINAL),
         case("watch::whoever_leaves_ends_nothing", whoever_leaves_ends_nothing),
     ]
 }
@@ -82,4 +83,19 @@ fn whoever_leaves_ends_nothing() -> Outcome {
     release(&world)?;
     running.end()?.exits(0)?;
     if works { Ok(()) } else { fail("the run has ended with its watcher") }
+}
+
+/// The command itself does not contain what it prints.
+fn the_last_line_is_shown() -> Outcome {
+    let world = World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
+    let running = world.orchestrate(&["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    running.line(|line| line.contains("\"tool.started\""))?;
+    let watching = world.orchestrate(&["watch"]).start_in_terminal()?;
+    watching.shows(": 123 tests")?;
+    release(&world)?;
+    running.end()?.exits(0)?;
+    watching.end()?.exits(0)?;
+    let noted = std::fs::read_dir(world.home.state().join("repos"))?.flatten();
+    let notes = noted.filter_map(|repo| std::fs::read_dir(repo.path().join("running")).ok()).flatten().count();
+    if notes == 0 { Ok(()) } else { fail("the note of what runs is left") }
 }

@@ -1,6 +1,7 @@
 //! `watch`: shows live what another process does on a run, until it no longer works on it, and then the run's state.
 
-use orchestrate_core::request::Purpose;
+use orchestrate_coordinator::Archive;
+use orchestrate_core::request::{Holder, Purpose};
 use orchestrate_core::{Recorded, RunId, RunState};
 use orchestrate_journal::Store;
 use tokio::time::MissedTickBehavior;
@@ -32,7 +33,10 @@ pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, Co
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let format = if arguments.json.json { Format::StreamJson } else { Format::Text };
     let style = Style { format, quiet: false, verbose: arguments.verbose, terminal: context.terminal };
-    let watched = run::runtime()?.block_on(watch(&store, &run, style))?;
+    // Before anything that takes time: what is recorded from now on is shown.
+    let state = store.state(&run)?;
+    let runs = context.runs()?;
+    let watched = run::runtime()?.block_on(watch(&runs, &store, state, style))?;
     match (watched, format) {
         (Watched::Left(exit_code), _) => {
             output::note(&format!("run {run} goes on; `orchestrate stop {run}` stops it"));
@@ -50,26 +54,31 @@ pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, Co
 
 /// Shows what waits for the user already, and the events that are recorded from now on, while a process works on the
 /// run.
-async fn watch(store: &Store, run: &RunId, style: Style) -> Result<Watched, CommandError> {
+async fn watch(runs: &Archive, store: &Store, mut state: RunState, style: Style) -> Result<Watched, CommandError> {
+    let run = &state.run_id.clone();
     let mut signals = Signals::listen()?;
     let mut display = Display::new(style);
-    let mut state = store.state(run)?;
-    if is_worked_on(store, run)? {
+    if worker(store, run)?.is_some() {
         progress::waiting_for_user(&state).iter().for_each(|line| display.note(line));
     }
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut looks = tokio::time::interval(TICK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut ticks = display.ticks();
     loop {
         // In this order: a working process records its events before it releases the run.
-        let is_live = is_worked_on(store, run)?;
+        let worker = worker(store, run)?;
         let facts = catch_up(store, &mut state)?;
         display.facts(&facts);
-        if !is_live && facts.is_empty() {
+        if worker.is_none() && facts.is_empty() {
             return Ok(Watched::ToItsEnd(display.end()?));
         }
         display.state(&state);
         tokio::select! {
-            _ = ticks.tick() => display.tick(&[]),
+            _ = looks.tick() => {}
+            _ = ticks.tick() => {
+                let running = worker.map(|worker| runs.running_in(worker.pid, run));
+                display.checks(&running.unwrap_or_default());
+            }
             request = signals.next() => {
                 display.end()?;
                 return Ok(Watched::Left(request.exit_code));
@@ -78,9 +87,9 @@ async fn watch(store: &Store, run: &RunId, style: Style) -> Result<Watched, Comm
     }
 }
 
-/// Reports whether a process works on the run's tasks.
-fn is_worked_on(store: &Store, run: &RunId) -> Result<bool, CommandError> {
-    Ok(store.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run))
+/// Returns the process that works on the run's tasks.
+fn worker(store: &Store, run: &RunId) -> Result<Option<Holder>, CommandError> {
+    Ok(store.lease(run)?.filter(|holder| holder.purpose == Purpose::Run))
 }
 
 /// Reads the next events and applies them to the state.

@@ -6,13 +6,17 @@ use std::time::Duration;
 use orchestrate_coordinator::{Retry, RunningCheck};
 use orchestrate_core::event::ReturnCause;
 use orchestrate_core::{Event, Recorded, RunMarkers, RunState, TaskId};
+use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::error::CommandError;
-use crate::follow::live::Live;
+use crate::follow::live::{Live, TICK};
 use crate::show::output;
 use crate::show::progress;
 use crate::show::table;
 use crate::show::terminal::Terminal;
+
+/// How often the last line of a long check is printed where no lines can be redrawn.
+const STILL_RUNNING: Duration = Duration::from_secs(30);
 
 /// The format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,20 +140,23 @@ impl Display {
     }
 
     /// Reports whether there are live lines, which are animated even if nothing happens.
-    pub(crate) fn is_live(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.live.is_some()
     }
 
-    /// Animates the live lines.
-    pub(crate) fn tick(&mut self, running: &[RunningCheck]) {
-        if let Some(live) = &mut self.live {
-            live.tick(running);
-        }
+    /// Returns what says when the checks that run are to be shown again.
+    pub(crate) fn ticks(&self) -> Interval {
+        let mut ticks = tokio::time::interval(if self.is_live() { TICK } else { STILL_RUNNING });
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        ticks
     }
 
-    /// Prints the last line of each check that has run for at least this long.
-    pub(crate) fn still_running(&mut self, running: &[RunningCheck], least: Duration) {
-        let long = running.iter().filter(|check| check.elapsed >= least && !self.style.quiet);
+    /// Shows the last line of each check that runs: animated, or where that is not possible if it runs for long.
+    pub(crate) fn checks(&mut self, running: &[RunningCheck]) {
+        if let Some(live) = &mut self.live {
+            return live.tick(running);
+        }
+        let long = running.iter().filter(|check| check.elapsed >= STILL_RUNNING && !self.style.quiet);
         for line in long.map(progress::still_running_line).collect::<Vec<_>>() {
             self.note(&line);
         }

@@ -1,7 +1,7 @@
 //! What follows a run if its settings ask for it: landing, also for the command `land`, and the file of its plan.
 
 use orchestrate_coordinator::{
-    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, ResultRefusal,
+    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, ResultRefusal, RunningChecks,
 };
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::report::{outcome_if_not_landed, status_name};
@@ -10,8 +10,9 @@ use orchestrate_settings::Loaded;
 
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
+use crate::follow::display::{Display, Style};
 use crate::follow::planned;
-use crate::follow::run::{Followed, runtime};
+use crate::follow::run::{Followed, runtime, style};
 use crate::follow::signals::Attention;
 use crate::show::next;
 use crate::show::output;
@@ -81,7 +82,28 @@ pub(crate) fn until_signalled(
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
     let options = LandOptions { cancel: attention.cancel.clone(), ..options };
-    runtime()?.block_on(act(&runs, options)).map_err(|error| interruptible(error, &attention))
+    let (style, running) = (style(&loaded.resolved, context.terminal), runs.running_checks());
+    let shown = async { showing(style, &running, act(&runs, options)).await };
+    runtime()?.block_on(shown).map_err(|error| interruptible(error, &attention))
+}
+
+/// Waits for an operation, and shows meanwhile the last line of each check that it runs.
+async fn showing<T>(style: Style, running: &RunningChecks, operation: impl Future<Output = T>) -> T {
+    tokio::pin!(operation);
+    let mut display = Display::new(style);
+    let mut ticks = display.ticks();
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut operation => {
+                // What is said of the landing is written afterwards, and fails then if nobody reads it.
+                let _ = display.end();
+                return ended;
+            }
+            _ = ticks.tick() => {}
+        }
+        display.checks(&running.now());
+    }
 }
 
 /// Converts an error; an interruption gets the exit code of its signal.

@@ -16,11 +16,9 @@ use orchestrate_settings::{Loaded, Resolved, SandboxDemand};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tokio::time::MissedTickBehavior;
 
 use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};
-use crate::follow::live::TICK;
 use crate::follow::signals::Signals;
 use crate::show::next;
 use crate::show::output;
@@ -30,8 +28,6 @@ use crate::show::terminal::Terminal;
 
 /// How many events are read at once: enough for any burst, but few enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
-/// How often the last line of a long check is printed where no lines can be redrawn.
-const STILL_RUNNING: Duration = Duration::from_secs(30);
 /// How long a killed run may take to record its end, even on a busy disk; its processes die at once, or together with
 /// this one.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
@@ -177,14 +173,11 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     let mut signals = Signals::listen()?;
     let (mut state, mut retries) = (run.watch(), run.retries());
     let running = run.running_checks();
-    let mut still = tokio::time::interval(STILL_RUNNING);
-    still.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let shutdown = run.shutdown();
     let waiting = run.wait();
     tokio::pin!(waiting);
     let (mut open, mut told, mut is_news) = (true, false, true);
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut ticks = display.ticks();
     loop {
         if std::mem::replace(&mut is_news, true) {
             // The state first: an event that is recorded while others are shown is then another change.
@@ -192,12 +185,8 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
             news.show(display, &newest);
         }
         tokio::select! {
-            _ = ticks.tick(), if display.is_live() => {
-                display.tick(&running.now());
-                is_news = false;
-            }
-            _ = still.tick(), if !display.is_live() => {
-                display.still_running(&running.now(), STILL_RUNNING);
+            _ = ticks.tick() => {
+                display.checks(&running.now());
                 is_news = false;
             }
             ended = &mut waiting => {

@@ -16,6 +16,7 @@ use crate::api::coordinator::Settings;
 use crate::error::CoordinatorError;
 use crate::run::blocking::blocking;
 use crate::run::layout::{Layout, require_own_state};
+use crate::run::running_checks::{self, RunningCheck, RunningChecks};
 
 /// The runs of a repository.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Archive {
     pub(crate) settings: Arc<Settings>,
     /// Called with progress of slow operations, and with commits that cannot be read.
     pub(crate) progress: fn(&str),
+    /// The commands that these operations run now.
+    pub(crate) running: RunningChecks,
 }
 
 impl Archive {
@@ -42,7 +45,7 @@ impl Archive {
         let layout = Layout::new(&settings.state_dir, &repo.id());
         let store = Store::open_existing(&layout.journal())?;
         let store = store.ok_or_else(|| JournalError::NoSuchRun("latest".to_owned()))?;
-        Ok(Self { repo, layout, store, settings, progress: |_| () })
+        Ok(Self { repo, layout, store, settings, progress: |_| (), running: RunningChecks::default() })
     }
 
     /// Sets the function that receives progress messages.
@@ -59,6 +62,16 @@ impl Archive {
     ) -> Result<T, CoordinatorError> {
         let runs = self.clone();
         blocking(what, move || work(&runs)).await
+    }
+
+    /// Returns what lists the commands that these operations run at a moment.
+    pub fn running_checks(&self) -> RunningChecks {
+        self.running.clone()
+    }
+
+    /// Returns what the process of this id, which works on a run, runs now besides its agents' commands.
+    pub fn running_in(&self, pid: u32, run: &RunId) -> Vec<RunningCheck> {
+        running_checks::noted_by(pid, &self.layout.running(run))
     }
 
     /// Returns the file of a run's audit log.

@@ -89,7 +89,8 @@ impl Archive {
         let commands = verifier::commands(&state.settings, command).skip(usize::from(is_prepared));
         for ShellCommand { text, network } in commands {
             let check = Check { command: ShellCommand::offline(text), worktree: &seen, timeout_ms };
-            let result = run_check_blocking(&with_caches, &check, cancel)?;
+            let shown = self.running.add(text);
+            let result = run_check_blocking(&with_caches.clone().showing(shown.output.clone()), &check, cancel)?;
             if !result.passed {
                 let is_setup = network == Network::Proxy;
                 let result = if is_setup { setup::explained(result, &changed) } else { result };

@@ -93,7 +93,8 @@ pub(crate) async fn run_check(
     let timeout_ms = check.timeout_ms;
     let shown = running.add(check.command.text);
     let sandbox = sandbox.clone().showing(shown.output.clone());
-    let finished = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone())).await?;
+    let ended = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone()));
+    let finished = running.noting(shown, ended).await?;
     Ok(CheckResult::of(&finished, timeout_ms))
 }
 

@@ -121,6 +121,11 @@ impl Layout {
         self.root.join("adopted-outputs").join(run.as_str())
     }
 
+    /// Returns the file in which a run's process notes which commands it runs.
+    pub(crate) fn running(&self, run: &RunId) -> PathBuf {
+        self.root.join("running").join(run.as_str())
+    }
+
     /// Returns the folder of the caches that tools keep for each worktree of a run.
     pub(crate) fn caches(&self, run: &RunId) -> PathBuf {
         self.run(run).join(CACHES)
@@ -153,9 +158,10 @@ impl Layout {
     }
 
     /// Returns the folders and files of everything that belongs to a run alone.
-    pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 5] {
+    pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 6] {
         let shown = self.root.join("shown").join(run.as_str());
-        [self.run(run), self.logs(run), shown, self.source_times(run), self.adopted_outputs(run)]
+        let (times, outputs) = (self.source_times(run), self.adopted_outputs(run));
+        [self.run(run), self.logs(run), shown, times, outputs, self.running(run)]
     }
 
     fn logs(&self, run: &RunId) -> PathBuf {

@@ -1,11 +1,18 @@
 //! The commands of a run that are not an agent's and run now, with the last line of their output. They are shown to
-//! followers of the run and not stored.
+//! followers of the run and not recorded. For followers in other processes they are noted in a file while they run.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use orchestrate_core::Redactor;
+use orchestrate_journal::unix_ms;
 use orchestrate_sandbox::LiveOutput;
+use serde::{Deserialize, Serialize};
+use tokio::time::MissedTickBehavior;
+
+use crate::error::CoordinatorError;
+use crate::run::blocking::blocking;
 
 /// A check, a setup or a command of the plan that runs now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +25,32 @@ pub struct RunningCheck {
     pub last_line: Option<String>,
 }
 
+/// How often they are noted, from so long after the start of one: most end before.
+const NOTED_EVERY: Duration = Duration::from_secs(1);
+
 /// All of them.
 #[derive(Clone, Default)]
 pub struct RunningChecks {
     running: Arc<Mutex<Vec<Entry>>>,
     redactor: Redactor,
+    /// Where they are noted.
+    file: Option<PathBuf>,
+}
+
+/// What runs, as another process reads it.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    /// The process that has written it, which may have been killed since.
+    pid: u32,
+    checks: Vec<Noted>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Noted {
+    command: String,
+    /// When it started, in Unix milliseconds.
+    since_ms: u64,
+    last_line: Option<String>,
 }
 
 struct Entry {
@@ -43,6 +71,53 @@ impl RunningChecks {
     /// Creates an empty list, whose lines are redacted.
     pub(crate) fn redacting(redactor: Redactor) -> Self {
         Self { redactor, ..Self::default() }
+    }
+
+    /// Sets the file in which they are noted for other processes.
+    pub(crate) fn noted_in(self, file: PathBuf) -> Self {
+        Self { file: Some(file), ..self }
+    }
+
+    /// Waits for a command to end, and notes meanwhile what runs.
+    pub(crate) async fn noting<T>(&self, command: Shown, ended: impl Future<Output = T>) -> T {
+        tokio::pin!(ended);
+        let mut times = tokio::time::interval_at(tokio::time::Instant::now() + NOTED_EVERY, NOTED_EVERY);
+        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut ended => break ended,
+                _ = times.tick() => {}
+            }
+            self.note().await;
+        };
+        drop(command);
+        self.note().await;
+        ended
+    }
+
+    /// Writes what runs to the file, or removes it if nothing does. A failure costs only what others see.
+    async fn note(&self) {
+        let Some(file) = self.file.clone() else { return };
+        let noted = |check: RunningCheck| Noted {
+            command: check.command,
+            since_ms: unix_ms().saturating_sub(u64::try_from(check.elapsed.as_millis()).unwrap_or_default()),
+            last_line: check.last_line,
+        };
+        let checks: Vec<Noted> = self.now().into_iter().map(noted).collect();
+        let write = move || {
+            let Some(folder) = file.parent().filter(|_| !checks.is_empty()) else {
+                drop(std::fs::remove_file(&file));
+                return Ok(());
+            };
+            let text = serde_json::to_vec(&Note { pid: std::process::id(), checks }).unwrap_or_default();
+            let written =
+                orchestrate_files::create_folder(folder).and_then(|()| orchestrate_files::write(&file, &text));
+            written.map_err(|source| CoordinatorError::Io { path: file, source })
+        };
+        if let Err(error) = blocking("a note of what runs", write).await {
+            tracing::info!(%error, "others do not see what runs");
+        }
     }
 
     /// Adds a command that starts now.
@@ -72,6 +147,18 @@ impl RunningChecks {
         entries.retain(|entry| entry.lives.strong_count() > 0);
         entries
     }
+}
+
+/// Returns what a process has noted in a file that it runs now.
+pub(crate) fn noted_by(pid: u32, file: &Path) -> Vec<RunningCheck> {
+    let read = std::fs::read(file).ok();
+    // One that is being written is read the next time.
+    let note: Option<Note> = read.and_then(|text| serde_json::from_slice(&text).ok());
+    let seen = |Noted { command, since_ms, last_line }| {
+        let elapsed = Duration::from_millis(unix_ms().saturating_sub(since_ms));
+        RunningCheck { command, elapsed, last_line }
+    };
+    note.filter(|note| note.pid == pid).map(|note| note.checks.into_iter().map(seen).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -36,7 +36,10 @@ fn project() -> Result<World, libtest_mimic::Failed> {
 /// Before, the first run says what is missing; after, it passes without a question.
 fn yes_sets_and_consents() -> Outcome {
     let world = project()?;
-    let missing = world.types(&["run", "plan.md", "--verify", "npm test"], 2)?;
+    let before = world.types(&["run", "plan.md", "--verify", "npm test"], 2)?;
+    let found = "the program `mocha` lies in `node_modules` of your checkout, which no worktree has";
+    says(&before, &[found, "add `node_modules/` to .worktreeinclude", "nothing was run"])?;
+    let missing = world.types(&["run", "plan.md", "--verify", "true; npm test"], 2)?;
     says(&missing, &["mocha was not found here: it lies in node_modules of the checkout", "to .worktreeinclude"])?;
     let absent = world.types(&["run", "plan.md", "--verify", "./node_modules/.bin/mocha"], 2)?;
     says(&absent, &["lies in your checkout but is not committed", "add `node_modules/` to .worktreeinclude"])?;

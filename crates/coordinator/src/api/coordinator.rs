@@ -453,7 +453,7 @@ impl Coordinator {
         Ok(Journal::create(&self.store, &new_run_id(), first.clone())?)
     }
 
-    fn base(&self) -> Result<(Oid, Option<String>), CoordinatorError> {
+    pub(crate) fn base(&self) -> Result<(Oid, Option<String>), CoordinatorError> {
         let head = self.repo.head()?;
         match &self.settings.base {
             None => Ok((head.commit, head.branch)),

@@ -1,6 +1,6 @@
 //! Derives a run's settings before it starts, and detects what would make its first task fail.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orchestrate_core::task::Work;
 use orchestrate_core::{Price, RunSettings, Task};
@@ -11,9 +11,19 @@ use orchestrate_sandbox::Confinement;
 use crate::api::coordinator::{ConfinementChoice, Coordinator, MIB, Settings, default_memory};
 use crate::api::programs;
 use crate::error::CoordinatorError;
+use crate::merge::checks::place_of;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::roles::Roles;
 use orchestrate_settings::{Directories, Loaded, SandboxDemand, Switches};
+use serde_json::Value;
+
+/// The manifest of a package of Node, and the folder of its packages.
+const PACKAGE: &str = "package.json";
+const NODE_MODULES: &str = "node_modules";
+/// The maximum size of a manifest that is read.
+const MAX_PACKAGE: usize = 1 << 20;
+/// The package managers that start a manifest's scripts, with the programs of its packages on their path.
+const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 /// Creates the settings with which a repository is opened.
 pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
@@ -121,6 +131,7 @@ pub async fn missing_programs(
     // The project's setup may create any file.
     if settings.worktree_setup.is_none() {
         add_missing_files(&mut found, coordinator, &checks, settings)?;
+        add_programs_of_scripts(&mut found, coordinator, &checks, settings)?;
     }
     Ok(found)
 }
@@ -146,6 +157,49 @@ fn add_missing_files(
     Ok(())
 }
 
+/// Finds the checks that start a script of `package.json` whose program lies in an ignored folder of the user's
+/// checkout alone: a package manager would end with nothing but "not found".
+fn add_programs_of_scripts(
+    found: &mut MissingPrograms,
+    coordinator: &Coordinator,
+    checks: &[PlannedCommand<'_>],
+    settings: &RunSettings,
+) -> Result<(), CoordinatorError> {
+    let repo = coordinator.repo();
+    if checks.iter().all(|check| package_script(check.text).is_none()) {
+        return Ok(());
+    }
+    let read = repo.store().read_file_within(&coordinator.base()?.0, Path::new(PACKAGE), MAX_PACKAGE);
+    // A manifest that cannot be read is the package manager's business.
+    let Ok(Some(manifest)) = read else { return Ok(()) };
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    for check in checks {
+        let script = package_script(check.text).and_then(|name| manifest.get("scripts")?.get(name)?.as_str());
+        let Some(FirstWord::Program(program)) = script.and_then(FirstWord::of) else { continue };
+        let Some(folder) = place_of(repo.workdir(), program).filter(|folder| *folder == NODE_MODULES) else { continue };
+        if coordinator.worktree_may_have(&format!("{folder}/.bin/{program}"))? {
+            continue;
+        }
+        let is_of_base = settings.verify_base && settings.verify.as_deref() == Some(check.text);
+        let list = if is_of_base && check.is_vital { &mut found.errors } else { &mut found.warnings };
+        list.push(check.only_in_folder(program, folder));
+    }
+    Ok(())
+}
+
+/// Returns the script of `package.json` that a command of a package manager starts, if it is plain to see.
+fn package_script(command: &str) -> Option<&str> {
+    let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
+    if !SCRIPT_RUNNERS.contains(&words.next()?) {
+        return None;
+    }
+    match words.find(|word| !word.starts_with('-'))? {
+        "test" | "t" => Some("test"),
+        "run" | "run-script" => words.find(|word| !word.starts_with('-')),
+        _ => None,
+    }
+}
+
 /// Returns the price of the model of a task's agent, as far as it is known without asking any server.
 pub fn price_of(loaded: &Loaded, roles: &Roles, task: &Task) -> Option<Price> {
     let Work::Agent(agent) = &task.work else { return None };
@@ -153,4 +207,26 @@ pub fn price_of(loaded: &Loaded, roles: &Roles, task: &Task) -> Option<Price> {
     let environment: Environment = loaded.environment.clone().into_iter().collect();
     let models = Models::new(environment, loaded.resolved.text("base_url")).with_prices(loaded.run.prices.clone());
     models.price(&models.choose_offline(&preferences(&loaded.run, task, role))?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_that_a_package_manager_starts_is_plain_to_see() {
+        let table = [
+            ("npm test", Some("test")),
+            ("CI=1 npm --silent t -- --watch=false", Some("test")),
+            ("pnpm run lint", Some("lint")),
+            ("yarn run --silent build", Some("build")),
+            ("npm ci", None),
+            ("npx mocha", None),
+            ("cargo test", None),
+            ("npm", None),
+        ];
+        for (command, script) in table {
+            assert_eq!(package_script(command), script, "{command}");
+        }
+    }
 }

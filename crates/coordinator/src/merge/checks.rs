@@ -174,7 +174,7 @@ impl Check<'_> {
 }
 
 /// Returns the folder of the checkout that holds a program, by its name or its path.
-fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str> {
+pub(crate) fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str> {
     if program.contains('/') {
         let path = program.trim_start_matches("./");
         let top = path.split('/').next().filter(|top| !top.is_empty())?;

@@ -97,6 +97,14 @@ impl<'a> PlannedCommand<'a> {
         self.not_found(message, suggestion)
     }
 
+    /// Returns the finding that a program which it starts lies in an ignored folder of the user's checkout, and so in
+    /// no worktree.
+    pub fn only_in_folder(&self, program: &str, folder: &str) -> Finding {
+        let message = format!("the program `{program}` lies in `{folder}` of your checkout, which no worktree has");
+        let suggestion = format!("add `{folder}/` to .worktreeinclude, or let `[worktree] setup` install it");
+        self.not_found(message, suggestion)
+    }
+
     fn not_found(&self, message: String, suggestion: String) -> Finding {
         Finding {
             line: self.line.unwrap_or_default(),
@@ -154,7 +162,7 @@ pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedComm
 
 impl<'a> FirstWord<'a> {
     /// Parses the first word of a shell command; `None` if it could be anything else.
-    fn of(command: &'a str) -> Option<Self> {
+    pub fn of(command: &'a str) -> Option<Self> {
         first_program(command).map(Self::Program).or_else(|| first_file(command).map(Self::File))
     }
 }

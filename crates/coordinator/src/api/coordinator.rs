@@ -319,6 +319,9 @@ impl Coordinator {
         require_no_waiting(&plan.tasks, &run)?;
         require_none_in(&self.redactor, &plan.text, &plan.tasks)?;
         self.repo.require_ready()?;
+        if let Some(warning) = self.repo.not_copied() {
+            (self.settings.warn)(&warning.to_string());
+        }
         // Before anything is recorded: a run that cannot create a branch could never end.
         self.repo.require_writable()?;
         let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };

@@ -404,10 +404,18 @@ impl Repo {
     pub fn warnings_for(&self, commit: &Oid) -> Result<Vec<Warning>, GitError> {
         let mut warnings = probe::warnings(&*self.handle()?)?;
         warnings.extend(self.not_brought(commit)?);
+        warnings.extend(self.not_copied());
+        Ok(warnings)
+    }
+
+    /// Returns the warning about files of `.worktreeinclude` that are not copied in this tier of the sandbox.
+    pub fn not_copied(&self) -> Option<Warning> {
+        if self.worktrees().are_mounted() {
+            return None;
+        }
         // What is refused is said where a run would begin.
         let paths = self.worktrees().require_includable().unwrap_or_default();
-        warnings.extend((!paths.is_empty()).then_some(Warning::NamesCheckout { paths }));
-        Ok(warnings)
+        (!paths.is_empty()).then_some(Warning::NamesCheckout { paths })
     }
 
     /// Lists what the user should know and what does not prevent a run from HEAD.

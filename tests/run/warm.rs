@@ -6,9 +6,10 @@ use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
+use orchestrate_core::settings::WarmLimit;
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Outcome, Played, Script, World, case, fail};
+use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime};
 
 /// The check of the tests: it notes each time that it runs, in files that git ignores.
 const BUILDS: &str =
@@ -26,6 +27,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("warm::caches_of_the_home_are_seeded_by_the_base_alone", caches),
         case("warm::the_worktree_of_merged_work_goes_at_once", goes_at_once),
         case("warm::a_worktree_with_files_of_its_own_stays", stays),
+        // In the other tier, outputs are read for paths, and these are long.
+        case("warm::no_agent_starts_without_room_on_the_disk", no_room).in_tier(Confinement::Full),
     ]
 }
 
@@ -242,4 +245,27 @@ fn stays() -> Outcome {
     let path = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
     let notes = std::fs::read_to_string(path.join("notes.log")).unwrap_or_default();
     same(&notes, "mine\n")
+}
+
+/// The outputs are files without content that together are longer than the disk has room.
+fn no_room() -> Outcome {
+    const FILE: u64 = 1 << 30;
+    let world = world("target/\n")?;
+    if shares_blocks(&world)? {
+        return Ok(());
+    }
+    let disk = rustix::fs::statvfs(world.home.path())?;
+    let files = 2 * disk.f_bavail.saturating_mul(disk.f_frsize).div_ceil(FILE) + 2;
+    let coordinator = world.coordinator(&Script::default(), |settings| {
+        settings.run.verify = Some(format!("mkdir -p target && truncate -s {FILE} $(seq -f target/%g {files})"));
+        settings.run.verify_base = true;
+        settings.run.warm_limit = WarmLimit { mib: u64::from(u32::MAX), files: 20_000 };
+    })?;
+    let plan = plan_input("- [ ] T1 one (run: touch one)\n")?;
+    let ended = runtime()?.block_on(coordinator.run(plan));
+    let said = ended.err().map_or_else(|| "it ran".to_owned(), |error| error.to_string());
+    let takes = said.strip_prefix("start the agent of T1: its worktree takes ");
+    let takes = takes.and_then(|said| said.split_once(" MiB, and the disk of "));
+    let takes: Option<u64> = takes.and_then(|(mib, _)| mib.parse().ok());
+    if takes.is_some_and(|mib| mib > files * (FILE >> 20)) { Ok(()) } else { fail(said) }
 }

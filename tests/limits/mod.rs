@@ -3,6 +3,7 @@
 mod bounds;
 mod costs;
 mod journal_size;
+mod memory;
 mod private;
 mod programs;
 mod reports;
@@ -18,7 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let private = private::cases().into_iter().map(|case| case.depends_on(&elsewhere));
     let bounds = bounds::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
     let others = [programs::cases, tool_settings::cases];
-    let runs = [costs::cases, journal_size::cases, reports::cases, secrets::cases];
+    let runs = [costs::cases, journal_size::cases, memory::cases, reports::cases, secrets::cases];
     let runs = runs.iter().flat_map(|cases| cases()).chain(bounds).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(private).chain(runs).collect()
 }

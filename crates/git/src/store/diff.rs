@@ -1,6 +1,7 @@
 //! Differences between trees, computed by libgit2, which runs no program for this.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use git2::{Delta, DiffOptions};
 use orchestrate_core::Oid;
@@ -10,11 +11,14 @@ use crate::repo::repository::tree_of;
 use crate::store::handle::Store;
 use crate::store::openat::path_of;
 
-/// The largest file whose lines are compared, in bytes: libgit2 holds both versions, and what differs. A larger one
-/// counts as binary, and as renamed only if its content is the same.
-const MAX_COMPARED_BYTES: usize = 4 << 20;
+/// The largest file whose lines are compared, in bytes: of one with short lines, libgit2 makes eighty times as much. A
+/// larger one counts as binary, and as renamed only if its content is the same.
+const MAX_COMPARED_BYTES: usize = 768 << 10;
 /// The size at which the text of a difference ends, in bytes: more than any person or agent reads.
 const MAX_TEXT_BYTES: usize = 8 << 20;
+
+/// Lines are compared by one thread at a time.
+static COMPARING: Mutex<()> = Mutex::new(());
 
 /// One file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +61,7 @@ impl Store<'_> {
     /// If a tree is missing.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Vec<FileChange>, GitError> {
         let handle = self.repo.handle()?;
+        let _alone = COMPARING.lock().unwrap_or_else(PoisonError::into_inner);
         let diff = renamed_diff(&handle, from, to, None)?;
         let failed = || GitError::library(format!("compare {from} and {to}"));
         let mut changes = Vec::new();
@@ -86,6 +91,7 @@ impl Store<'_> {
     /// If a tree is missing.
     pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
         let handle = self.repo.handle()?;
+        let _alone = COMPARING.lock().unwrap_or_else(PoisonError::into_inner);
         let diff = renamed_diff(&handle, from, to, Some(paths))?;
         let (mut text, mut is_cut) = (Vec::new(), false);
         let printed = diff.print(git2::DiffFormat::Patch, |_, _, line| {

@@ -144,7 +144,8 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer,
     Ok((Answer { footer: Some(footer), ..Answer::new(text, json!(data)) }, shows_page))
 }
 
-/// Returns a value with line ends; `None` if it is too long: within many lists, a line has far more bytes than its value.
+/// Returns a value with line ends; `None` if it is too long: within many lists, a line has far more
+/// bytes than its value.
 fn pretty(value: &Value) -> Option<String> {
     let mut bytes = vec![0; MAX_TEXT];
     let mut room = bytes.as_mut_slice();

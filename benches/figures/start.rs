@@ -61,23 +61,23 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (of_large, checkout) = (warm_starts(&large)?, checkout_time(&large)?);
     let files = |package: &Package, said: &str| format!("{}; {said}", package.requirement);
     Ok(vec![
-        figure("process start to first request", &small, 150.0, "a repository of one file".to_owned())?,
-        figure("first request in 900 files, the first run", &cold, 400.0, files(&OF_900_FILES, "nothing kept"))?,
-        figure("first request in 900 files, a later run", &warm, 150.0, files(&OF_900_FILES, "nothing changed"))?,
+        figure("process start to first request", &small, 150.0, "a repository of one file")?,
+        figure("first request in 900 files, the first run", &cold, 400.0, &files(&OF_900_FILES, "nothing kept"))?,
+        figure("first request in 900 files, a later run", &warm, 150.0, &files(&OF_900_FILES, "nothing changed"))?,
         Figure {
             measured: median(of_large.iter().map(|start| start.milliseconds).collect())? - checkout,
             ..figure(
                 "first request in 20,000 files beyond its checkout",
                 &of_large,
                 400.0,
-                files(&OF_20000_FILES, &format!("`git worktree add` {checkout:.0} ms")),
+                &files(&OF_20000_FILES, &format!("`git worktree add` {checkout:.0} ms")),
             )?
         },
         memory(&medium)?,
     ])
 }
 
-fn figure(name: &'static str, starts: &[Start], limit: f64, beside: String) -> Result<Figure, Failed> {
+fn figure(name: &'static str, starts: &[Start], limit: f64, beside: &str) -> Result<Figure, Failed> {
     let with_map = starts.iter().filter(|start| start.has_map).count();
     Ok(Figure {
         name,

@@ -129,7 +129,6 @@ const WALLS: [Wall; 16] = [
         ours: &[
             "orchestrate-code",
             "orchestrate-core",
-            "orchestrate-files",
             "orchestrate-html",
             "orchestrate-memory",
             "orchestrate-sandbox",

@@ -41,7 +41,6 @@ const ROLE: &str = "---\nname: implementer\ndescription: Looks.\ntools: analyze_
 
 fn crafted_files_cost_the_coordinator_little() -> Outcome {
     let (ordinary, crafted) = (peak(false)?, peak(true)?);
-    println!("the coordinator takes {} MB, with crafted files {} MB", ordinary >> 10, crafted >> 10);
     match crafted.saturating_sub(ordinary) {
         growth if growth <= MOST_GROWTH => Ok(()),
         growth => fail(format!("crafted files cost {} MB: {crafted} instead of {ordinary} kB", growth >> 10)),
@@ -83,7 +82,7 @@ fn script(large: &str) -> Script {
     let shell = format!("head -c {large} /dev/zero | tr '\\0' a > large.txt");
     let lines = "seq 3000000 > lines.txt";
     let calls: [(&str, Value); 13] = [
-        ("analyze_code_structure", everything.clone()),
+        ("analyze_code_structure", everything),
         ("analyze_code_structure", named("more_statements.py")),
         ("analyze_code_structure", named("list.ts")),
         ("measure_code_complexity", json!({"files": ["crafted"]})),

@@ -1,5 +1,6 @@
 //! Pruning what has landed, and what undoing a landing needs afterwards.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -358,7 +359,7 @@ fn many_folders() -> Outcome {
         let begun = Instant::now();
         world.orchestrate(arguments).patience(PATIENCE).run()?.exits(0)?;
         if is_long {
-            println!("{end}: {count} folders, {:.2} s", begun.elapsed().as_secs_f64());
+            writeln!(std::io::stdout(), "{end}: {count} folders, {:.2} s", begun.elapsed().as_secs_f64())?;
         }
         if place.exists() || made < 1_000 {
             return fail(format!("{end}: {} with {made} folders is still there", place.display()));

@@ -2,6 +2,7 @@
 //! counted for this process.
 
 #![cfg(feature = "grammars")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use orchestrate_code::{
     CodeError, CodeFingerprints, CodeStructure, Complexity, FileImports, Language, MAX_MANIFEST_BYTES,
@@ -167,9 +168,8 @@ impl Peaks {
         let result = within_memory(NEVER, work);
         let growth = resident("VmHWM").saturating_sub(before);
         let said = result.map_or_else(|error| error.to_string(), |()| "done".to_owned());
-        println!("{:>4} MB  {name}: {said:.120}", growth >> 20);
         if growth > BOUND {
-            self.too_large.push(format!("{name}: {} MB", growth >> 20));
+            self.too_large.push(format!("{name}: {} MB ({said:.120})", growth >> 20));
         }
     }
 }

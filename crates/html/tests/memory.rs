@@ -1,6 +1,8 @@
 //! Shows that no page takes more than 64 MB of memory, by what the kernel has counted for this
 //! process.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use orchestrate_core::host::WebUrl;
 use orchestrate_html::{Page, Style, main_part, markdown, outline};
 use orchestrate_memory::{Counted, Work};

@@ -92,7 +92,7 @@ pub use plugin::{Extensions, Plugin, PluginError, ToolPlugin};
 pub use prompt::{Prompt, PromptFile};
 pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
-pub use repository_map::{MapParts, StoredFile, makes_maps, map_index};
+pub use repository_map::{MapLines, StoredFile, makes_maps, map_index};
 pub use results::{
     Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange, ProgramRun, TestError,
     TestErrorKind, TestFailure, TestResults, TypeCheckResults,

@@ -45,9 +45,9 @@ pub(super) fn json<'t, T: DeserializeOwned + 't>(
     stop: Stop<'t>,
 ) -> impl Iterator<Item = Result<T, Damage>> + 't {
     let values = serde_json::Deserializer::from_reader(watched(text.as_bytes(), stop)).into_iter::<T>();
-    values.map(|value| value.map_err(damage_of))
+    values.map(|value| value.map_err(|error| damage_of(&error)))
 }
 
-fn damage_of(error: serde_json::Error) -> Damage {
+fn damage_of(error: &serde_json::Error) -> Damage {
     if error.is_io() { Damage::Stopped } else { Damage::At(error.to_string()) }
 }

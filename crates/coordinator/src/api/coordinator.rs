@@ -21,7 +21,7 @@ use orchestrate_sandbox::{
 };
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Executor, Extensions, MapParts, Plugin, SharedValues, Tool};
+use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
 
 use crate::afterwards::moved;
 use crate::api::new_run::{anchored, new_run_id, require_alternatives, require_no_waiting};
@@ -48,6 +48,7 @@ use crate::run::running_checks::RunningChecks;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::run::web::Web;
 use crate::run::worktree_folder;
+use crate::texts::map_parts::MapParts;
 use crate::texts::models;
 use crate::texts::models::Models;
 use crate::texts::never_replayed::never_replayed;

@@ -12,7 +12,7 @@ use orchestrate_journal::Store;
 use orchestrate_model::Tokenizer;
 use orchestrate_plan::role::Role;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::{Extensions, MapParts};
+use orchestrate_tools::Extensions;
 use serde::Serialize;
 
 use crate::afterwards::moved;
@@ -22,6 +22,7 @@ use crate::merge::integration_branch;
 use crate::merge::partial_clone::complete;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
+use crate::texts::map_parts::MapParts;
 use crate::texts::project_texts;
 use crate::texts::prompts::{Prompts, project_text};
 use crate::texts::repository_map::{self, MapBudget, MapOrder, NoMap};

@@ -2,6 +2,7 @@
 
 pub(crate) mod check_tries;
 pub(crate) mod instructions;
+pub(crate) mod map_parts;
 pub(crate) mod models;
 pub(crate) mod never_replayed;
 pub(crate) mod project_texts;

@@ -18,11 +18,12 @@ use orchestrate_core::{MapChoice, Oid, Task};
 use orchestrate_git::Repo;
 use orchestrate_model::estimated_tokens_of_code;
 use orchestrate_plan::role::{Delivers, Role};
-use orchestrate_tools::{MapIndex, MapParts, MapTask, StoredFile, makes_maps, map_index};
+use orchestrate_tools::{MapIndex, MapTask, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::CoordinatorError;
 use crate::run::blocking::blocking;
+use crate::texts::map_parts::MapParts;
 use crate::texts::prompts::Prompts;
 
 /// The tool whose rules say which files an agent may read.

@@ -293,6 +293,7 @@ pub(crate) fn prepare_maps(context: &RunContext) -> Result<(), CoordinatorError>
 }
 
 /// What the map of an agent is made of, besides its role.
+#[derive(Clone, Copy)]
 struct MapOf<'a> {
     record: &'a TaskRecord,
     base: &'a Oid,

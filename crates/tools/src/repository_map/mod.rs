@@ -15,7 +15,7 @@ use orchestrate_core::Oid;
 
 use crate::code_files::FileVersion;
 
-pub use parts::MapParts;
+pub use parts::MapLines;
 
 /// After so many files, what was found out is kept, so that little is lost if the program ends.
 const FILES_KEPT_AT_ONCE: usize = 256;
@@ -54,7 +54,7 @@ pub fn makes_maps() -> bool {
     cfg!(feature = "grammars")
 }
 
-/// Makes the index of stored files, whose contents `read` returns if they are not in `parts`. Of a repository that is
+/// Makes the index of stored files, whose contents `read` returns if what they declare is not kept. Of a repository that is
 /// too large, those are in it that are nearest to the files that the task declares. `None` if no file is in a language
 /// that is understood, if it was stopped, or if the program was built without grammars.
 ///
@@ -63,7 +63,7 @@ pub fn makes_maps() -> bool {
 pub fn map_index<E>(
     files: &[StoredFile],
     task: &MapTask<'_>,
-    parts: &MapParts,
+    kept: &dyn MapLines,
     stop: Stop<'_>,
     read: &dyn Fn(&StoredFile) -> Result<Vec<u8>, E>,
 ) -> Result<Option<MapIndex>, E> {
@@ -78,7 +78,7 @@ pub fn map_index<E>(
         }
     }
     let all: Vec<FileVersion> = wanted.keys().cloned().collect();
-    let lines = parts.read(&mut |version, tags| {
+    let lines = parts::read(kept, &mut |version, tags| {
         for file in wanted.remove(&version).into_iter().flatten() {
             builder.add(&file.path, &tags);
         }
@@ -93,11 +93,11 @@ pub fn map_index<E>(
         }
         found.push((version, tags));
         if found.len() == FILES_KEPT_AT_ONCE {
-            parts.add(std::mem::take(&mut found));
+            parts::add(kept, std::mem::take(&mut found));
         }
     }
-    parts.add(found);
-    parts.tidy(lines, &all);
+    parts::add(kept, found);
+    parts::tidy(kept, lines, &all);
     let index = builder.finish();
     Ok((!index.is_empty() && !stop()).then_some(index))
 }

@@ -8,7 +8,11 @@ const FOLDERS: [&str; 9] =
 /// Suffixes of a file's stem that make it a test, in lower case.
 const STEMS: [&str; 7] = ["_test", "_tests", ".test", ".spec", "_spec", ".cy", ".e2e"];
 /// Names of test files, in lower case.
-const FILES: [&str; 4] = ["test.rs", "tests.rs", "conftest.py", "pytest.ini"];
+const FILES: [&str; 2] = ["conftest.py", "pytest.ini"];
+/// Extensions of languages in which a file named `test` or `tests` is one.
+const NAMED_TEST: [&str; 18] = [
+    "rs", "py", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "rb", "go", "php", "ex", "exs", "lua", "c", "cpp",
+];
 /// Extensions of languages that name a class, and its file, by what it is.
 const BY_CLASS: [&str; 8] = ["java", "kt", "scala", "groovy", "cs", "php", "swift", "vb"];
 /// Suffixes of such a name that make it a test.
@@ -24,6 +28,7 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     folders.iter().any(|folder| FOLDERS.contains(folder))
         || FILES.contains(&name)
+        || ["test", "tests"].contains(&stem) && NAMED_TEST.contains(&extension)
         || stem.starts_with("test_")
         || STEMS.iter().any(|end| stem.ends_with(end))
         || EXTENSIONS.contains(&extension)
@@ -46,6 +51,9 @@ mod tests {
         let tests = [
             "tests/run.rs",
             "src/parser/tests.rs",
+            "test.js",
+            "lib/test.mjs",
+            "shop/tests.py",
             "pkg/server_test.go",
             "web/app.spec.ts",
             "web/app.test.tsx",
@@ -66,6 +74,7 @@ mod tests {
         ];
         let others = [
             "src/lib.rs",
+            "test.md",
             "docs/testing.md",
             "src/contest.rs",
             "Contest.java",

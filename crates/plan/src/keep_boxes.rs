@@ -1,8 +1,8 @@
 //! Keeps the boxes of a plan as they were, in a text that somebody has edited: only landing changes them.
 //!
 //! What says whether a task is done is put back by the task's id, and a box of any other line (a part of a task) by the
-//! line's text. Should a task be done in the end that was not, because its line was written anew, the whole edit is
-//! dropped: a plan that calls failed work done would skip it for ever.
+//! line's text. Should a task be done in the end that was not, because its line was written anew, or be missing, the
+//! whole edit is dropped: a plan that calls failed work done, or has lost it, would skip it for ever.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,7 +33,8 @@ pub fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
     let (text, lines) = with_boxes_of_lines(before, &text);
     changed.extend(lines);
     let kept = plan_of(&text);
-    let wrongly = newly_done(&was, &kept);
+    let mut wrongly = newly_done(&was, &kept);
+    wrongly.extend(lost(&was, &kept));
     if wrongly.is_empty() {
         return (!changed.is_empty()).then_some(KeptBoxes { text, changed });
     }
@@ -142,6 +143,13 @@ fn newly_done(was: &Plan, now: &Plan) -> Vec<String> {
     };
     let done = now.iter().filter(|(_, status)| **status == TaskStatus::Done);
     done.filter(|(id, _)| is_wrong(id)).map(|(id, _)| id.to_string()).collect()
+}
+
+/// Returns the tasks that were to be done and are no longer in the plan.
+fn lost(was: &Plan, now: &Plan) -> Vec<String> {
+    let kept: BTreeSet<&TaskId> = now.tasks.iter().map(|task| &task.id).collect();
+    let open = was.tasks.iter().filter(|task| task.status.runs());
+    open.filter(|task| !kept.contains(&task.id)).map(|task| task.id.to_string()).collect()
 }
 
 #[cfg(test)]

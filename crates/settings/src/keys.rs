@@ -170,7 +170,7 @@ pub const KEYS: &[Key] = &[
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
     key("verify_base", Kind::Switch, Class::Limit, "true", "Whether `verify` must pass on the base before any agent starts."),
     key("verify_retries", number(0, 100), Class::Preference, "1", "How often a check that fails is tried again on the very same files before an agent has to mend its work."),
-    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (as `review = \"always\"`) or none."),
+    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (the same as `review` with `always`) or none."),
     key("review", Kind::OneOf(&ReviewMode::WORDS), Class::PlanLimit, "\"deleted-tests\"", "When you approve work before it is merged: never, deleted-tests (it deletes or weakens tests, or leaves a secret), risky or always."),
     key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a failed check is returned to its agent."),
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),

@@ -77,8 +77,6 @@ const TABLE: &[(&str, Repository)] = &[
     // Commands, which need consent, and consent to the network.
     ("worktree.setup", Chooses),
     ("worktree.setup_hosts", Chooses),
-    ("worktree.warm_limit.mib", Narrows("100000", "10")),
-    ("worktree.warm_limit.files", Narrows("1000000", "10")),
     ("worktree.setup_network", Chooses),
     ("worktree.warm_limit.mib", Narrows("100000", "10")),
     ("worktree.warm_limit.files", Narrows("9000000", "10")),

@@ -163,10 +163,10 @@ fn command(called: &str, given: &mut Given) -> Result<(), ToolError> {
         let line = format!("{} -c {}", shell_word(&shell), shell_word(line));
         given.set("command", line);
     }
-    let is_bash = matches!(called, "bash" | "execute");
+    let counts_milliseconds = matches!(called, "bash" | "execute" | "shell");
     let milliseconds = given.number(&["timeout_ms"]).or_else(|| {
         let limit = given.0.get("timeout").and_then(Value::as_u64)?;
-        (is_bash && limit >= MILLISECONDS_FROM).then_some(limit)
+        (counts_milliseconds && limit >= MILLISECONDS_FROM).then_some(limit)
     });
     if let Some(milliseconds) = milliseconds {
         given.set("timeout", milliseconds.div_ceil(1_000).max(1));

@@ -113,7 +113,6 @@ impl Archive {
         }
         // Where the worktrees were elsewhere, a link to them is left.
         self.layout.remove_empty_run(run);
-        self.layout.remove_empty_run(run);
         removal.finish()?;
         let emptied = empty(&self.layout.trash(), begun);
         (discarded.undeleted, discarded.goes_on) = (emptied.undeleted, emptied.goes_on);

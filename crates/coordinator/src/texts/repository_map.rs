@@ -4,8 +4,8 @@
 //! It shows only files that the agent itself may read. The text is recorded with the agent, so that a resumed or
 //! replayed run sees the same bytes.
 //!
-//! No request waits for it longer than `map_wait_ms`: an agent whose map is not ready by then begins without one, and the
-//! index is made all the same, for those that come later. It is begun with the run, while the base is checked.
+//! No request waits for it longer than `map_wait_ms`: an agent whose map is not ready by then begins without one, and
+//! the index is made all the same, for those that come later. It is begun with the run, while the base is checked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -166,7 +166,7 @@ mod tests {
         let inline =
             format!("key = \"-----BEGIN PRIVATE KEY-----\\n{}\"\n", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC".repeat(2));
         let token = |begin: &str| format!("token: {begin}{}\n", "a1B2c3D4e5F6g7H8i9J0".repeat(4));
-        let secret: [(&str, &str); 24] = [
+        let secret: [(&str, &str); 27] = [
             (".env", "A=1"),
             ("config/.env", ""),
             (".env.production", "A=1"),
@@ -180,6 +180,9 @@ mod tests {
             (".aws/credentials", ""),
             ("terraform.tfstate", "{}"),
             (".npmrc", "//registry.npmjs.org/:_authToken=abc\n"),
+            (".envrc", "export API_TOKEN=a1B2c3D4e5F6\n"),
+            ("config/secrets.yml", "production:\n  password: \"a1B2c3D4e5F6\"\n"),
+            ("conf.ini", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYa1B2c3D4e5"),
             (".pypirc", "[pypi]\npassword = abc\n"),
             ("notes.txt", &key),
             ("src/config.py", &inline),
@@ -195,7 +198,7 @@ mod tests {
         for (path, content) in secret {
             assert!(table.secret(path, content.as_bytes()).is_some(), "{path}: {content}");
         }
-        let harmless: [(&str, &str); 17] = [
+        let harmless: [(&str, &str); 19] = [
             (".env.example", "TOKEN=\n"),
             (".env.sample", ""),
             ("id_ed25519.pub", "ssh-ed25519 AAAA"),
@@ -208,7 +211,9 @@ mod tests {
             ("docs/aws.md", "AKIAIOSFODNN7EXAMPLE"),
             ("a.css", "mask-image: task-list-of-words-that-go-on-and-on-and-on-and-on-for-a-long-time"),
             ("src/environment.rs", ""),
-            (".envrc", "use flake\n"),
+            (".envrc", "use flake\nexport API_TOKEN=$(pass token)\n"),
+            ("docs/aws.ini", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+            ("config/secrets.yml", "password: <%= ENV['PASSWORD'] %>\n"),
             (".ssh/known_hosts", ""),
             ("src/key.rs", "struct Key;"),
             ("credentials.rs", ""),

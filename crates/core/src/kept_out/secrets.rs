@@ -64,6 +64,16 @@ const PUTTY: &str = "PuTTY-User-Key-File-";
 /// The values of package registries' settings, which hold a token or a password.
 const REGISTRY: &[&str] = &["_authToken=", "_auth=", "_password=", "password =", "password="];
 
+/// Files of settings, in lower case, that may hold secrets in some of their lines.
+#[rustfmt::skip]
+const SETTINGS: &[&str] =
+    &[".envrc", "credentials", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "secrets.ini"];
+/// What is in the names of settings that are secrets, in lower case.
+const SECRET_NAMES: &[&str] =
+    &["secret", "token", "password", "passwd", "api_key", "apikey", "access_key", "private_key"];
+/// The name of the secret half of a key of AWS, which has no form of its own, and the number of its characters.
+const AWS_SECRET: (&str, usize) = ("aws_secret_access_key", 40);
+
 /// What a content is searched for, in one pass.
 static STARTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let starts = TOKENS.iter().map(|(start, ..)| *start).chain([PEM, PUTTY]);
@@ -79,6 +89,8 @@ enum Named {
     Key,
     /// It may hold one in some of its lines.
     Registry,
+    /// It may hold one as the value of a setting.
+    Settings,
 }
 
 /// Returns why a file is a secret by its name alone, whatever it holds.
@@ -86,7 +98,7 @@ pub(crate) fn name_of_secret(path: &str) -> Option<&'static str> {
     match named(path)? {
         Named::Secret(reason) => Some(reason),
         Named::Key => Some("its name is that of a key"),
-        Named::Registry => None,
+        Named::Registry | Named::Settings => None,
     }
 }
 
@@ -99,7 +111,14 @@ pub fn secret_in(path: &str, content: &[u8]) -> Option<String> {
         Some(Named::Registry) if holds_login(content) => {
             return Some("it holds a login of a package registry".to_owned());
         }
+        Some(Named::Settings) if holds_setting(content, SECRET_NAMES, DIFFERENT) => {
+            return Some("one of its settings is a secret".to_owned());
+        }
         _ => {}
+    }
+    let (aws, length) = AWS_SECRET;
+    if holds_setting(content, &[aws], length) {
+        return Some("it contains a key of AWS".to_owned());
     }
     found_in(content).map(|what| format!("it contains {what}"))
 }
@@ -128,7 +147,27 @@ fn named(path: &str) -> Option<Named> {
     if is_one_of(KEYS) {
         return Some(Named::Key);
     }
+    if SETTINGS.contains(&name) {
+        return Some(Named::Settings);
+    }
     [".npmrc", ".pypirc", ".yarnrc"].contains(&name).then_some(Named::Registry)
+}
+
+/// Reports whether a line gives a setting with such a name a value of at least so many characters, which is neither a
+/// placeholder nor the name of a variable.
+fn holds_setting(content: &[u8], names: &[&str], least: usize) -> bool {
+    let text = String::from_utf8_lossy(content);
+    text.lines().any(|line| {
+        let Some((name, value)) = line.split_once(['=', ':']) else { return false };
+        let name = name.to_lowercase();
+        let value = value.trim().trim_matches(['"', '\'', ',', ';']);
+        let different: std::collections::BTreeSet<char> = value.chars().collect();
+        let is_literal = !value.contains(['$', '<', '{', '(', ' ']) && !value.ends_with("EXAMPLEKEY");
+        names.iter().any(|known| name.contains(known))
+            && value.len() >= least
+            && different.len() >= DIFFERENT
+            && is_literal
+    })
 }
 
 /// Reports whether a file of keys holds public parts alone.

@@ -17,8 +17,9 @@ use crate::worktree::shown_refs::{PACKED, REFS, ShownRefs};
 const AT: &str = "/run/git";
 /// The file with the commit or the branch that is checked out.
 const HEAD: &str = "HEAD";
-/// What of the worktree's files is made anew: a git directory in one piece has no pointers.
-const MADE: [&str; 4] = [HEAD, "commondir", "gitdir", REFS];
+/// What of the worktree's files is made anew: a git directory in one piece has no pointers. HEAD is not: build scripts
+/// run again if it is newer than they, so it has to keep its time.
+const MADE: [&str; 3] = ["commondir", "gitdir", REFS];
 
 /// Git's directories of a worktree.
 pub(crate) struct GitDirs<'a> {
@@ -34,12 +35,7 @@ pub(crate) fn pointer() -> Vec<u8> {
 /// Returns the directory, with this configuration and these refs.
 pub(crate) fn mounts(dirs: &GitDirs<'_>, config: Vec<u8>, refs: &ShownRefs) -> Vec<Mount> {
     let at = Path::new(AT);
-    let written = [
-        ("config".into(), config),
-        // A file that cannot be read leaves git without a commit, and the command's own files as they are.
-        (HEAD.into(), std::fs::read(dirs.admin_dir.join(HEAD)).unwrap_or_default()),
-        (PACKED.into(), refs.packed()),
-    ];
+    let written = [("config".into(), config), (PACKED.into(), refs.packed())];
     let files = written.into_iter().chain(refs.symbolic()).chain(refs.own());
     let mut mounts = vec![Mount::new(at.join(REFS), Mounted::Folder)];
     mounts.extend(files.map(|(name, bytes)| Mount::new(at.join(name), Mounted::File(bytes))));

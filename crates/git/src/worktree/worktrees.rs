@@ -7,9 +7,11 @@
 //! Every step is idempotent: names follow from ids, and what a killed process left half done is taken over.
 
 use std::ffi::OsStr;
+use std::fs::OpenOptions;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
@@ -23,7 +25,7 @@ use crate::repo::probe;
 use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
 use crate::repo::refusal::{Operation, RepositoryRefusal};
-use crate::repo::repository::{ours, tree_of};
+use crate::repo::repository::{ours, theirs, tree_of};
 use crate::store::openat;
 use crate::worktree::brought;
 use crate::worktree::checkout::Checkout;
@@ -285,12 +287,25 @@ impl Worktrees<'_> {
             self.fill(&worktree, &head)?;
             if let Some(times) = &spec.times {
                 self.set_recorded_times(&worktree, times, &head)?;
+                self.set_time_of_head(&worktree, &head)?;
             }
         } else {
             // A killed process may have filled it only in part.
             self.complete(&worktree)?;
         }
         Ok(worktree)
+    }
+
+    /// Gives a worktree's HEAD the time of its commit: a build script that follows it need not run again in each new
+    /// worktree.
+    fn set_time_of_head(&self, worktree: &Worktree, head: &Oid) -> Result<(), GitError> {
+        let failed = || GitError::library(format!("read {head}"));
+        let commit = self.repo.handle()?.find_commit(theirs(head)?).map_err(failed())?.time().seconds();
+        let since = Duration::from_secs(u64::try_from(commit).unwrap_or_default());
+        let path = worktree.admin_dir.join("HEAD");
+        let file = OpenOptions::new().write(true).open(&path);
+        let set = file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + since));
+        set.map_err(|source| GitError::Io { doing: "set the time of", path, source })
     }
 
     /// Returns the commit at a worktree's HEAD.

@@ -52,8 +52,8 @@ pub fn makes_maps() -> bool {
 }
 
 /// Makes the index of stored files, whose contents `read` returns if what they declare is not kept. Of a repository
-/// that is too large, those are in it that are nearest to the files that the task declares. `None` if no file is in a language
-/// that is understood, if it was stopped, or if the program was built without grammars.
+/// that is too large, those are in it that are nearest to the files that the task declares. `None` if no file is in
+/// a language that is understood, if it was stopped, or if the program was built without grammars.
 ///
 /// # Errors
 /// The first error of `read`.

@@ -126,14 +126,16 @@ fn no_request_waits_for_it() -> Outcome {
     if message.contains(HEADING) { fail(message) } else { Ok(()) }
 }
 
+/// Returns the file in which what files declare is kept.
+fn kept(world: &World) -> Result<PathBuf, Failed> {
+    let repos = std::fs::read_dir(world.home.state().join("repos"))?;
+    let mut found = repos.filter_map(Result::ok).map(|entry| entry.path().join("map-parts"));
+    found.find(|path| path.is_file()).ok_or_else(|| Failed::from("nothing is kept"))
+}
+
 /// A later run reads what files declare from what is kept, also if a crash has cut the last line of that.
 fn what_files_declare_is_found_out_once() -> Outcome {
     let world = world()?;
-    let kept = |world: &World| -> Result<PathBuf, Failed> {
-        let repos = world.home.state().join("repos");
-        let found = std::fs::read_dir(&repos)?.filter_map(Result::ok).map(|entry| entry.path().join("map-parts"));
-        found.into_iter().find(|path| path.is_file()).ok_or_else(|| Failed::from("nothing is kept"))
-    };
     let lines =
         |path: &Path| std::fs::read_to_string(path).map(|text| text.lines().filter(|line| !line.is_empty()).count());
     let first = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
@@ -222,6 +224,8 @@ fn a_user_sees_what_the_agent_gets() -> Outcome {
     let plan = format!("{PLAN}- [ ] T2 (run: true)\n");
     let path = world.write("plan.md", &plan)?;
     let shown = world.types(&["check", &path, "--map", "T1"], 0)?;
+    // What it has found out is kept, though there was no run.
+    kept(&world)?;
     let played = play(&world, PLAN, &script(), |_| ())?;
     if !message(&played.requests()?, 1)?.contains(shown.stdout.trim_end()) || !shown.stdout.starts_with(HEADING) {
         return fail(shown.stdout);

@@ -30,7 +30,11 @@ impl MapLines for MapParts {
     }
 
     fn add(&self, lines: &[u8]) {
-        let file = OpenOptions::new().append(true).create(true).mode(orchestrate_files::PRIVATE_FILE).open(&self.0);
+        // `check --map` may come before the repository's first run.
+        let folder = self.0.parent().map_or(Ok(()), orchestrate_files::create_folder);
+        let file = folder.and_then(|()| {
+            OpenOptions::new().append(true).create(true).mode(orchestrate_files::PRIVATE_FILE).open(&self.0)
+        });
         self.tell(file.and_then(|mut file| file.write_all(lines)));
     }
 

@@ -84,7 +84,10 @@ pub fn map_index<E>(
     let mut found = Vec::new();
     for (version, files) in wanted {
         let Some(first) = files.first() else { continue };
-        let Some(tags) = tags(first, &version, stop, read)? else { return Ok(None) };
+        let Some(tags) = tags(first, &version, stop, read)? else {
+            parts::add(kept, found);
+            return Ok(None);
+        };
         for file in files {
             builder.add(&file.path, &tags);
         }

@@ -9,7 +9,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use super::who::User;
-use crate::support::{Outcome, REQUIRE, fail, workspace_cargo};
+use crate::support::{Outcome, PLACE, REQUIRE, fail, workspace_cargo};
 
 /// The modules that contain attacks: each test in one of them is a row of the table. The tests of
 /// decisions start nothing.
@@ -74,7 +74,8 @@ fn is_attack(test: &str) -> bool {
 
 /// Asks a program for the names of its tests.
 fn listed(program: &mut Command) -> Result<Vec<String>, Failed> {
-    let listed = program.arg("--list").stdin(Stdio::null()).output()?;
+    // The tests are those of every place.
+    let listed = program.arg("--list").env_remove(PLACE).stdin(Stdio::null()).output()?;
     if !listed.status.success() {
         return fail(format!("{program:?} lists no tests"));
     }
@@ -145,7 +146,8 @@ impl Suite {
         let listed = listed(&mut user.command(&self.program))?;
         let mut command = user.command(&self.program);
         // So a test that cannot run is reported as ignored, and is distinguished from one that fails.
-        command.args(self.arguments(&listed)).env_remove(REQUIRE).current_dir(&self.package).stdin(Stdio::null());
+        command.args(self.arguments(&listed)).env_remove(REQUIRE).env_remove(PLACE);
+        command.current_dir(&self.package).stdin(Stdio::null());
         Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
     }
 }

@@ -20,7 +20,7 @@ pub(crate) const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
 const REQUIRE_ALL: &str = "all";
 
 /// The environment variable that, set to the name of a [`Place`], selects the tests that depend on that place.
-const PLACE: &str = "ORCHESTRATE_PLACE";
+pub(crate) const PLACE: &str = "ORCHESTRATE_PLACE";
 
 /// Where `.ci/run` runs tests a second time, because they depend on it. Everything runs once, as an ordinary user
 /// with all tools.

@@ -44,7 +44,7 @@ mod transcript;
 mod trials;
 mod world;
 
-pub(crate) use case::{Case, Need, Outcome, Place, REQUIRE, case, fail, judging, sandboxed};
+pub(crate) use case::{Case, Need, Outcome, PLACE, Place, REQUIRE, case, fail, judging, sandboxed};
 pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
 use orchestrate_memory::Counted;
+use rustix::fs::Mode;
 
 use crate::args::{Arguments, Command};
 use crate::context::Context;
@@ -49,6 +50,7 @@ fn work() -> u8 {
             show::output::warning(&format!("failed to {error}"));
         }
         orchestrate_coordinator::raise_open_files();
+        keep_others_from_writing();
     }
     let context = match Context::of_process() {
         Ok(context) => context,
@@ -62,6 +64,13 @@ fn work() -> u8 {
         Ok(arguments) => execute(&context, &arguments.command).unwrap_or_else(|error| fail(&context, &typed, &error)),
         Err(code) => code,
     }
+}
+
+/// Lets nobody but the user and the group write what is made in the user's repository, refs and objects among it, even
+/// where the umask is 000.
+fn keep_others_from_writing() {
+    let umask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(umask | Mode::WOTH);
 }
 
 /// Parses the command line. Otherwise prints the help, the version or the error, and returns the exit code.

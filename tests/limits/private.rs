@@ -60,22 +60,25 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
 /// Lists the paths below a folder on which others than the owner have a permission, without the
 /// worktrees of runs.
 fn open_to_others(folder: &Path) -> Result<Vec<String>, Failed> {
+    let open = modes(folder)?.into_iter().filter(|(mode, _)| mode & 0o077 != 0);
+    Ok(open.map(|(mode, path)| format!("{mode:o} {}", path.display())).collect())
+}
+
+/// Lists the paths below a folder with their modes, without links and the worktrees of runs.
+fn modes(folder: &Path) -> Result<Vec<(u32, PathBuf)>, Failed> {
     let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
     while let Some(path) = open.pop() {
         let meta = path.symlink_metadata()?;
-        let mode = meta.permissions().mode() & 0o7777;
         let is_worktree = path.join(".git").is_file();
         if meta.is_symlink() || is_worktree {
             continue;
-        }
-        if mode & 0o077 != 0 {
-            found.push(format!("{mode:o} {}", path.display()));
         }
         if meta.is_dir() {
             for entry in std::fs::read_dir(&path)? {
                 open.push(entry?.path());
             }
         }
+        found.push((meta.permissions().mode() & 0o7777, path));
     }
     Ok(found)
 }
@@ -99,11 +102,17 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     for made in ["state", "config", "tmp"] {
         require_closed(&world.home.path().join(made))?;
     }
+    let in_git = world.repository.path().join(".git");
+    let may_write = modes(&in_git)?.into_iter().filter(|(mode, _)| mode & 0o002 != 0);
+    let may_write: Vec<String> = may_write.map(|(mode, path)| format!("{mode:o} {}", path.display())).collect();
+    if !may_write.is_empty() {
+        return fail(may_write.join("\n"));
+    }
     type_in(&["clean"])?;
     require_closed(&world.home.path().join("state"))?;
-    let modes = world.repository.read("modes.txt")?;
-    if tier == Confinement::Fallback && modes != "700\n700\n" {
-        return fail(format!("a command's own folders: {modes}"));
+    let own = world.repository.read("modes.txt")?;
+    if tier == Confinement::Fallback && own != "700\n700\n" {
+        return fail(format!("a command's own folders: {own}"));
     }
     let noted = world.home.path().join("noted");
     if open_to_others(&noted)?.is_empty() {

@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("by_hand::a_persons_commit_and_files_become_the_work", a_persons_commit_and_files_become_the_work),
         case("by_hand::a_conflict_is_resolved_by_hand", a_conflict_is_resolved_by_hand),
         case("by_hand::a_part_is_merged_and_the_rest_goes_back", a_part_is_merged_and_the_rest_goes_back),
+        case("by_hand::a_rest_of_which_nothing_is_made_is_told", a_rest_of_which_nothing_is_made_is_told),
         case("by_hand::a_file_that_looks_like_a_secret_is_taken_by_name", a_secret_is_taken_by_name),
     ]
 }
@@ -35,6 +36,9 @@ fn a_persons_commit_and_files_become_the_work() -> Outcome {
     // A part of the work alone would lose them.
     let refused = world.types(&["approve", "T1", "--only", "one"], 2)?.stderr;
     require_words(&refused, &["1 commit and 2 files of yours are not in it", "orchestrate adopt T1"])?;
+    // Once the work is merged, they could not be adopted.
+    let refused = world.types(&["approve", "T1"], 3)?.stderr;
+    require_words(&refused, &["1 commit and 2 files of yours are not in it", "orchestrate adopt T1", "--tree"])?;
     let waits = world.types(&["adopt", "T1", "-m", "Mend two", "--json"], 3)?.json()?;
     world.types(&["adopt", "T1"], 2)?;
     // What was reviewed is not what would be approved.
@@ -67,10 +71,17 @@ fn a_conflict_is_resolved_by_hand() -> Outcome {
     let played = world.play("- [ ] T1 one\n- [ ] T2 two\n", &script, |_| {})?;
     let conflicted = played.report.tasks.iter().find(|task| task.state == TaskState::Conflicted);
     let Some(task) = conflicted.map(|task| task.id.as_str()) else { return fail(played.story()) };
+    // What the merge wrote is not the person's.
+    let reviewed = world.types(&["review", task], 0)?.stdout;
+    if reviewed.contains("of yours") {
+        return fail(reviewed);
+    }
     let refused = world.types(&["adopt", task], 2)?.stderr;
     require_words(&refused, &["these conflicts are not resolved: shared.txt:1"])?;
     let folder = world.types(&["open", task], 0)?.stdout.trim_end().to_owned();
     std::fs::write(std::path::Path::new(&folder).join("shared.txt"), "one\ntwo\n")?;
+    let reviewed = world.types(&["review", task], 0)?.stdout;
+    require_words(&reviewed, &["1 file of yours is not in it: shared.txt"])?;
     world.types(&["adopt", task, "-m", "Keep both lines"], 0)?;
     let integration = &played.report.integration_branch;
     let own = world.repository.git(&["log", "-1", "--format=%s", "--grep", "Keep both", integration])?;
@@ -83,6 +94,8 @@ fn a_secret_is_taken_by_name() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make one (run: echo 1 > one; echo PASSWORD=hunter2 > .env)\n")?;
     world.types(&["run", "plan.md"], 3)?;
+    let reviewed = world.types(&["review", "T1"], 0)?.stdout;
+    require_words(&reviewed, &["`orchestrate approve T1 --only .env` puts it in"])?;
     let ended = world.types(&["approve", "T1", "--only", ".env", "--json"], 0)?.json()?;
     let result = at(&ended, "/integration_commit")?.as_str().unwrap_or_default().to_owned();
     let files = [world.repository.show(&result, "one")?, world.repository.show(&result, ".env")?];
@@ -114,4 +127,19 @@ fn a_part_is_merged_and_the_rest_goes_back() -> Outcome {
     world.types(&["approve", "T1"], 0)?;
     let merged = [world.repository.show(integration, "src/good.txt")?, world.repository.show(integration, "bad.txt")?];
     if merged == ["good", "better"] { Ok(()) } else { fail(format!("{merged:?}")) }
+}
+
+/// The agent says that it is done, whatever goes back to it.
+fn a_rest_of_which_nothing_is_made_is_told() -> Outcome {
+    let world = World::plain()?;
+    let script = Script::default()
+        .rule(write("T1", "good.txt", "good\n"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "bad.txt", "content": "bad\n"})).times(1))
+        .rule(done("T1"));
+    world.play("- [ ] T1 two files\n", &script, |settings| settings.run.merge = MergeMode::Review)?;
+    world.types(&["approve", "T1", "--only", "good.txt"], 0)?;
+    let landed = world.types(&["land"], 0)?;
+    require_words(&landed.stderr, &["T1: its agent made nothing of what you did not take of its work"])?;
+    let kept = world.types(&["recover"], 0)?.stdout;
+    require_words(&kept, &["T1"])
 }

@@ -46,7 +46,7 @@ fn a_new_secret_waits() -> Outcome {
     world.repository.write("package.json", "{}\n")?;
     world.repository.commit_all("package")?;
     let ran = world.types(&["run", "plan.md", "--json"], 3)?;
-    says(&ran, &["T1: stays in its worktree until you decide: .env (its name is that of a file of secrets)"])?;
+    says(&ran, &["T1: left in its worktree, not in its commit: .env (its name is that of a file of secrets)"])?;
     let report = ran.json()?;
     if states(&report)? != [json!("awaiting_review"), json!("merged")] {
         return fail(report.to_string());

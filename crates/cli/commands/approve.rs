@@ -41,7 +41,9 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
         }
         Subject::Task(task) if !arguments.only.is_empty() => part(context, (&run, &state), task, arguments)?,
         Subject::Task(task) => {
-            warn_of_own_changes(context, (&run, &state), &task)?;
+            if arguments.tree.is_none() {
+                require_no_own_changes(context, (&run, &state), &task)?;
+            }
             Request::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task }
         }
     };
@@ -118,20 +120,26 @@ fn part(
     }
     let named = (arguments.only.as_slice(), arguments.message.as_deref());
     let taken = context.runs()?.take_part(run, &task, named)?;
+    let goes_back = taken.as_ref().and_then(|taken| taken.part.as_ref()).is_some_and(|part| !part.left.is_empty());
+    if arguments.message.is_some() && !goes_back {
+        output::warning(&format!("all of the work of {task} is approved, so that nobody is left to read your message"));
+    }
     Ok(taken.map_or(Request::Approve { task, tree }, Request::Adopt))
 }
 
-/// Says what the user has changed that an approval does not include.
-fn warn_of_own_changes(
+/// Requires that the user has changed nothing that is not in the work: once that is merged, it cannot be adopted.
+fn require_no_own_changes(
     context: &Context,
     (run, state): (&RunId, &RunState),
     task: &TaskId,
 ) -> Result<(), CommandError> {
     let Some(record) = state.task(task) else { return Ok(()) };
-    if let Some(own) = context.runs()?.own_changes(state, record)?.filter(OwnChanges::is_any) {
-        output::warning(&format!("{task}: {own}; `orchestrate adopt {task} --run {run}` takes them as well"));
-    }
-    Ok(())
+    let Some(own) = context.runs()?.own_changes(state, record)?.filter(OwnChanges::is_any) else { return Ok(()) };
+    let tree = record.tree().map_or("TREE", |tree| short(tree.as_str()));
+    let message = format!("{task} still waits for approval, because {own}; nothing was decided");
+    Err(CommandError::new(ErrorKind::NeedsPerson, message)
+        .hint(format!("`orchestrate adopt {task} --run {run}` makes them part of the work"))
+        .hint(format!("`orchestrate approve {task} --tree {tree} --run {run}` approves the work without them")))
 }
 
 /// Returns the tree to approve: the one given by `--tree`, else the one shown last, else the current one, unseen.

@@ -185,7 +185,8 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
         cost(&entry.usage)
     );
     text.push_str(&error.map(|error| table::failure(&entry.task, error)).unwrap_or_default());
-    for reason in &entry.risk_reasons {
+    let is_hold = |reason: &&String| entry.holds.iter().any(|hold| hold.ends_with(reason.as_str()));
+    for reason in entry.risk_reasons.iter().filter(|reason| !is_hold(reason)) {
         text.push_str(&format!("risk: {}\n", output::plain(reason)));
     }
     for file in &entry.files {
@@ -209,6 +210,10 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     text.push_str(&aside::lines(&entry.task, &entry.aside));
     for hold in &entry.holds {
         text.push_str(&format!("waits for you: {}\n", output::plain(hold)));
+    }
+    let is_held = !entry.holds.is_empty();
+    for file in entry.aside.withheld.iter().filter(|_| is_held) {
+        text.push_str(&format!("`orchestrate approve {} --only {}` puts it in\n", entry.task, shown(&file.path)));
     }
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));

@@ -15,7 +15,7 @@ pub(crate) fn lines(task: &TaskId, aside: &LeftAside) -> String {
     }
     for file in &aside.withheld {
         let file = one_line(&file.to_string(), WIDTH);
-        text.push_str(&format!("{task}: stays in its worktree until you decide: {file}\n"));
+        text.push_str(&format!("{task}: left in its worktree, not in its commit: {file}\n"));
     }
     if !aside.boxes.is_empty() {
         let boxes = one_line(&aside.boxes.join(", "), WIDTH);

@@ -3,6 +3,7 @@
 use crate::hand_back::UnverifiedClaim;
 use crate::ids::TaskId;
 use crate::run_state::RunState;
+use crate::task_state::TaskState;
 
 /// Something in the work of a merged task that a person should look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum CautionAbout {
     Weakened(String),
     /// Its report claims what the facts do not bear out.
     Claim(UnverifiedClaim),
+    /// A person took a part of it, and its agent made nothing of the rest.
+    Rest,
 }
 
 impl std::fmt::Display for Caution {
@@ -30,6 +33,11 @@ impl std::fmt::Display for Caution {
             CautionAbout::Risk(why) => write!(f, "{}: risk HIGH: {why}", self.task),
             CautionAbout::Weakened(what) => write!(f, "{}: risk HIGH: it {what}", self.task),
             CautionAbout::Claim(claim) => write!(f, "{}: unverified claim {claim}", self.task),
+            CautionAbout::Rest => write!(
+                f,
+                "{}: its agent made nothing of what you did not take of its work, which `orchestrate recover` lists",
+                self.task
+            ),
         }
     }
 }
@@ -48,6 +56,9 @@ impl RunState {
             }
             let claims = self.ended_hand_back(record).map(|ended| ended.unverified).unwrap_or_default();
             claims.into_iter().map(CautionAbout::Claim).for_each(&mut add);
+            if record.state() == TaskState::NothingToDo && record.works_on_rest() {
+                add(CautionAbout::Rest);
+            }
         }
         cautions
     }

@@ -18,6 +18,7 @@ use crate::error::CoordinatorError;
 use crate::run::time::unix_seconds;
 use crate::worktree::compare::base_of;
 use crate::worktree::run_branches::WorkSpan;
+use crate::worktree::worktrees::conflict_anchor;
 
 /// How many hexadecimal digits of a commit are in the name of the ref that holds it.
 const SHORT: usize = 12;
@@ -196,7 +197,12 @@ impl Archive {
         match self.committing(state).store().current_tree(worktree) {
             Ok(current) if current == stored => Ok(Vec::new()),
             Ok(current) => {
-                let changed = self.repo.store().changed_paths(&stored, &current)?;
+                let mut changed = self.repo.store().changed_paths(&stored, &current)?;
+                if let Some(merge) = self.written_merge(state, record)? {
+                    let beside: BTreeSet<PathBuf> =
+                        self.repo.store().changed_paths(&merge, &current)?.into_iter().collect();
+                    changed.retain(|path| beside.contains(path));
+                }
                 Ok(changed.iter().map(|path| text(path)).collect())
             }
             // It is the person's all the same; taking it says what is wrong.
@@ -210,6 +216,14 @@ impl Archive {
             Err(error) if error.is_read_only() || error.is_disk_full() => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns the tree of the merge, with its conflicts, that was written into a task's worktree for its agent.
+    fn written_merge(&self, state: &RunState, record: &TaskRecord) -> Result<Option<Oid>, CoordinatorError> {
+        if record.repair().is_none() {
+            return Ok(None);
+        }
+        Ok(self.repo.read_ref(&conflict_anchor(&state.run_id, &record.task.id))?)
     }
 
     /// Requires that no conflict of a merge that was written into the worktree is left.

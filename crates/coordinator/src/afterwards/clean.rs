@@ -267,7 +267,7 @@ impl Archive {
         match looked_at {
             Err(error) => because(format!("failed to {error}"), Vec::new()),
             Ok((.., ignored)) if !ignored.is_empty() => {
-                because(format!("git ignores {}, which may be the only copy", named(&ignored)), ignored)
+                because(format!("no commit has {}, which may be the only copy", named(&ignored)), ignored)
             }
             Ok(_) if options.dry_run => Ok(None),
             Ok((worktree, kept, _)) => {

@@ -159,7 +159,9 @@ fn build_is_current() -> Outcome {
     for name in ["a", "b"] {
         world.repository.write(&format!("src/{name}.in"), "1\n")?;
     }
-    let rule = "out/%: src/%.in\n\t@mkdir -p out; cp $< $@; echo made $@\nall: out/a out/b\n";
+    // As a build script that puts the commit's name into a program follows HEAD.
+    let rule = "out/%: src/%.in $(shell git rev-parse --git-path HEAD)\n\t@mkdir -p out; cp $< $@; echo made $@\n\
+                all: out/a out/b\n";
     world.repository.write("Makefile", rule)?;
     world.repository.commit_all("Build")?;
     let plan = "- [ ] T1 build (run: make all > one.txt; echo 2 > src/b.in; make all > two.txt)\n";

@@ -169,7 +169,10 @@ impl Arguments {
         let is_in_own_root = !view.is_in_mounted(at) && !view.is_below_root(at) && !at.starts_with(view.home());
         match content {
             Mounted::Writable(source) => self.bind_at("--bind", source, at),
-            Mounted::ReadOnly(source) if is_in_own_root => self.copy_or_bind("--ro-bind-try", source, at),
+            // A copy of a file would be newer than what was built of it.
+            Mounted::ReadOnly(source) if is_in_own_root && source.is_dir() => {
+                self.copy_or_bind("--ro-bind-try", source, at);
+            }
             Mounted::ReadOnly(source) => self.bind_at("--ro-bind-try", source, at),
             Mounted::File(bytes) if is_in_own_root => self.copy(at, Source::Bytes(bytes.clone())),
             Mounted::File(bytes) => self.file(at, bytes),

@@ -17,8 +17,8 @@ use crate::worktree::shown_refs::{PACKED, REFS, ShownRefs};
 const AT: &str = "/run/git";
 /// The file with the commit or the branch that is checked out.
 const HEAD: &str = "HEAD";
-/// What of the worktree's files is made anew: a git directory in one piece has no pointers. HEAD is not: build scripts
-/// run again if it is newer than they, so it has to keep its time.
+/// What of the worktree's files is made anew: a git directory in one piece has no pointers. HEAD is not, nor is the
+/// file of its branch: build scripts run again if one is newer than they, so both have to keep their time.
 const MADE: [&str; 3] = ["commondir", "gitdir", REFS];
 
 /// Git's directories of a worktree.
@@ -36,9 +36,14 @@ pub(crate) fn pointer() -> Vec<u8> {
 pub(crate) fn mounts(dirs: &GitDirs<'_>, config: Vec<u8>, refs: &ShownRefs) -> Vec<Mount> {
     let at = Path::new(AT);
     let written = [("config".into(), config), (PACKED.into(), refs.packed())];
-    let files = written.into_iter().chain(refs.symbolic()).chain(refs.own());
+    let files = written.into_iter().chain(refs.symbolic());
     let mut mounts = vec![Mount::new(at.join(REFS), Mounted::Folder)];
     mounts.extend(files.map(|(name, bytes)| Mount::new(at.join(name), Mounted::File(bytes))));
+    if let Some((name, bytes)) = refs.own() {
+        let file = dirs.common_dir.join(&name);
+        let content = if file.is_file() { Mounted::ReadOnly(file) } else { Mounted::File(bytes) };
+        mounts.push(Mount::new(at.join(name), content));
+    }
     let common = COMMON.iter().filter(|name| **name != HEAD).map(|name| (*name, dirs.common_dir.join(name)));
     let own = OF_WORKTREE.iter().filter(|name| !MADE.contains(name));
     let own = own.map(|name| (*name, dirs.admin_dir.join(name)));

@@ -287,7 +287,7 @@ impl Worktrees<'_> {
             self.fill(&worktree, &head)?;
             if let Some(times) = &spec.times {
                 self.set_recorded_times(&worktree, times, &head)?;
-                self.set_time_of_head(&worktree, &head)?;
+                self.set_time_of_head(&worktree, (&head, spec.branch.as_deref()))?;
             }
         } else {
             // A killed process may have filled it only in part.
@@ -296,16 +296,23 @@ impl Worktrees<'_> {
         Ok(worktree)
     }
 
-    /// Gives a worktree's HEAD the time of its commit: a build script that follows it need not run again in each new
-    /// worktree.
-    fn set_time_of_head(&self, worktree: &Worktree, head: &Oid) -> Result<(), GitError> {
+    /// Gives a worktree's HEAD, and the file of its branch, the time of the commit: a build script that follows them
+    /// need not run again in each new worktree.
+    fn set_time_of_head(&self, worktree: &Worktree, (head, branch): (&Oid, Option<&str>)) -> Result<(), GitError> {
         let failed = || GitError::library(format!("read {head}"));
         let commit = self.repo.handle()?.find_commit(theirs(head)?).map_err(failed())?.time().seconds();
         let since = Duration::from_secs(u64::try_from(commit).unwrap_or_default());
-        let path = worktree.admin_dir.join("HEAD");
-        let file = OpenOptions::new().write(true).open(&path);
-        let set = file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + since));
-        set.map_err(|source| GitError::Io { doing: "set the time of", path, source })
+        let of_branch = branch.map(|branch| worktree.common_dir().join(branch_ref(branch)));
+        for path in of_branch.into_iter().chain([worktree.admin_dir.join("HEAD")]) {
+            let file = match OpenOptions::new().write(true).open(&path) {
+                // Git may have packed it.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                opened => opened,
+            };
+            let set = file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + since));
+            set.map_err(|source| GitError::Io { doing: "set the time of", path, source })?;
+        }
+        Ok(())
     }
 
     /// Returns the commit at a worktree's HEAD.

@@ -32,8 +32,7 @@ fn left_of(world: &World, run: &str) -> Result<Vec<String>, Failed> {
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder)? {
             let entry = entry?;
-            let is_lock = entry.path().extension().is_some_and(|end| end == "lock");
-            if entry.file_name().to_string_lossy().contains(run) && !is_lock {
+            if entry.file_name().to_string_lossy().contains(run) {
                 left.push(entry.path().display().to_string());
             } else if entry.file_type()?.is_dir() {
                 open.push(entry.path());

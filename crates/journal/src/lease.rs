@@ -75,6 +75,12 @@ impl Lease {
         }
     }
 
+    /// Releases the lease of a run that has no facts any more, and removes its file.
+    pub(crate) fn remove(self, folder: &Path, run: &RunId) -> Result<(), JournalError> {
+        let path = path(folder, run);
+        std::fs::remove_file(&path).map_err(|error| JournalError::io(&path, error))
+    }
+
     fn sign(&mut self, since_ms: u64, purpose: Purpose) -> std::io::Result<()> {
         let holder = Holder { pid: std::process::id(), since_ms, purpose };
         self.file.set_len(0)?;

@@ -27,7 +27,7 @@ pub struct Removal {
     run: RunId,
     /// The number of its facts.
     facts: u64,
-    _lease: Lease,
+    lease: Lease,
 }
 
 impl Store {
@@ -49,7 +49,7 @@ impl Store {
             .optional()
             .map_err(failed)?;
         let facts = from_sql(facts.ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?);
-        Ok(Removal { store: self.clone(), connection, run: run.clone(), facts, _lease: lease })
+        Ok(Removal { store: self.clone(), connection, run: run.clone(), facts, lease })
     }
 }
 
@@ -74,7 +74,7 @@ impl Removal {
         for id in removed {
             self.store.files().forget(&id);
         }
-        Ok(())
+        self.lease.remove(self.store.leases(), &self.run)
     }
 }
 

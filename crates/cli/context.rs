@@ -231,6 +231,14 @@ impl Context {
         Ok(allowed)
     }
 
+    /// Returns the providers among these that the user has neither allowed nor consented to.
+    pub(crate) fn without_consent<'v>(&self, vendors: &'v Vendors) -> Result<Vec<&'v UnaskedVendor>, CommandError> {
+        let consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        let is_open =
+            |unasked: &&UnaskedVendor| !consents.covers(&self.provider_consent(&unasked.vendor, &unasked.place));
+        Ok(vendors.unasked.iter().filter(is_open).collect())
+    }
+
     /// Returns the consent to a provider in the repository around the directory that the program was started in.
     pub(crate) fn provider_consent(&self, vendor: &Vendor, place: &str) -> ProjectCommand {
         let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());

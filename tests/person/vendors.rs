@@ -44,6 +44,8 @@ fn a_repository_chooses_no_provider_without_consent() -> Outcome {
         let refused = types(&world, &server, "", &["run", "plan.md"], 2)?;
         let words = [place, "chooses anthropic/theirs", "`orchestrate config trust --provider anthropic`"];
         require_words(&refused.stderr, &words)?;
+        let checked = types(&world, &server, "", &["check", "plan.md"], 0)?;
+        require_words(&checked.stderr, &[place, "needs your consent", words[2]])?;
     }
     if !server.requests().is_empty() {
         return fail(format!("{} requests were sent", server.requests().len()));
@@ -51,6 +53,10 @@ fn a_repository_chooses_no_provider_without_consent() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", doors[0].1)?;
     types(&world, &server, "", &["config", "trust", "--provider", "anthropic"], 0)?;
+    let checked = types(&world, &server, "", &["check", "plan.md"], 0)?;
+    if checked.stderr.contains("consent") {
+        return fail(checked.stderr);
+    }
     // The consent is to this endpoint.
     let moved = types(&world, &server, "/elsewhere", &["run", "plan.md"], 2)?;
     require_words(&moved.stderr, &["/elsewhere", "you have not allowed the provider `anthropic`"])?;

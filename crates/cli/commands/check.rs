@@ -1,7 +1,8 @@
 //! `check`: shows what a plan would run, without spending a token.
 
 use orchestrate_coordinator::{
-    CoordinatorError, NoMap, Project, SearchService, makes_maps, may_find, require_confinement, settings_of,
+    CoordinatorError, NoMap, Project, SearchService, UnaskedVendor, makes_maps, may_find, require_confinement,
+    settings_of, vendors_of,
 };
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::similar::nearest;
@@ -71,6 +72,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     file.roles.taint_warnings_of(used, &file.loaded.run).iter().for_each(|warning| output::warning(warning));
     if let Ok(plan) = file.plan() {
         searches(&file, &plan);
+        warn_of_vendors(context, &file, &plan)?;
     }
     if !makes_maps() && file.loaded.run.map_tokens > 0 {
         output::warning(&format!("agents get no map of the repository: {}", NoMap::NotBuilt));
@@ -94,6 +96,26 @@ fn searches(file: &PlanFile, plan: &Plan) {
             (text, false) => output::note(&text),
         }
     }
+}
+
+/// Says which providers `run` asks about, or refuses where nobody can be asked.
+fn warn_of_vendors(context: &Context, file: &PlanFile, plan: &Plan) -> Result<(), CommandError> {
+    let vendors = match vendors_of(&file.loaded, &file.roles, &plan.tasks) {
+        Ok(vendors) => vendors,
+        Err(error) => {
+            output::warning(&format!("a run would fail to {error}"));
+            return Ok(());
+        }
+    };
+    for UnaskedVendor { vendor, model, place } in context.without_consent(&vendors)? {
+        output::warning(&format!(
+            "{place} chooses {model}, whose provider `{name}` (at {}) needs your consent; `orchestrate config trust \
+             --provider {name}` gives it in this repository",
+            vendor.endpoint,
+            name = vendor.provider
+        ));
+    }
+    Ok(())
 }
 
 /// Prints the map of the repository that the agent of a task would get.

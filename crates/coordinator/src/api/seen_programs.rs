@@ -88,7 +88,9 @@ pub(crate) async fn seen_programs(sandbox: &Sandbox, settings: &Loaded, project:
     let mut programs: Vec<ProgramSeen> =
         seen.into_iter().map(|(name, seen)| compared(&name, seen, &outside, &here)).collect();
     if let Some(project) = project {
-        ask_in_project(sandbox, project, &mut programs, &Pin::read(project), true).await;
+        let pins = Pin::read(project);
+        ask_in_project(sandbox, project, &mut programs, &pins, true).await;
+        add_absent(&mut programs, &pins);
     }
     programs
 }
@@ -102,8 +104,25 @@ pub(crate) async fn different_programs(sandbox: &Sandbox, settings: &Loaded, pro
     let mut programs: Vec<ProgramSeen> =
         seen.into_iter().map(|(name, seen)| compared(&name, seen, &none, &none)).collect();
     ask_in_project(sandbox, project, &mut programs, &pins, false).await;
+    add_absent(&mut programs, &pins);
     programs.retain(|program| program.reason.is_some());
     programs
+}
+
+/// Adds the programs of which a file of the project pins a version, and which are not installed at all.
+fn add_absent(programs: &mut Vec<ProgramSeen>, pins: &[Pin]) {
+    for pin in pins {
+        let Some(version) = &pin.version else { continue };
+        if pin.program.contains('/') || programs.iter().any(|program| program.name == pin.program) {
+            continue;
+        }
+        programs.push(ProgramSeen {
+            name: pin.program.clone(),
+            reason: Some(format!("{} pins {version}, and it is not installed", pin.by)),
+            fix: Some(format!("install `{}`: `corepack enable` does, where Node comes with corepack", pin.program)),
+            ..ProgramSeen::default()
+        });
+    }
 }
 
 /// Returns the names of the programs that a project needs: what its check starts with, its managers, and what its
@@ -245,6 +264,7 @@ impl ProgramSeen {
         let inside = at(&self.inside, &own.cloned());
         match (&self.reason, &self.outside) {
             (None, _) => format!("{}: {inside}", self.name),
+            (Some(reason), None) if self.inside.is_none() => format!("{}: {reason}", self.name),
             (Some(reason), None) => format!("{}: commands see {inside}: {reason}", self.name),
             (Some(reason), Some(_)) => {
                 let outside = at(&self.outside, &self.outside_version);
@@ -315,6 +335,19 @@ mod tests {
             let found = compared("node", seen(reason), &of(own, outside), &of(path, inside));
             assert_eq!(found.found(), expected);
         }
+    }
+
+    #[test]
+    fn a_pinned_program_that_is_not_installed_is_told() {
+        let pin = |program: &str, version: Option<&str>| Pin {
+            program: program.to_owned(),
+            by: "package.json",
+            version: version.map(str::to_owned),
+        };
+        let mut programs = vec![ProgramSeen { name: "yarn".to_owned(), ..ProgramSeen::default() }];
+        add_absent(&mut programs, &[pin("pnpm", Some("9.1.0")), pin("yarn", Some("4.1.0")), pin("ruby", None)]);
+        let added: Vec<String> = programs.iter().skip(1).map(ProgramSeen::found).collect();
+        assert_eq!(added, ["pnpm: package.json pins 9.1.0, and it is not installed"]);
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl NonCacheable {
     pub fn entry_for(&self, call: CachedCall<'_>) -> Option<&str> {
         let is_exempt = |entry: &str| call.is_keyed && self.keyed.iter().any(|keyed| keyed == entry);
         let runs = policy::runs(call.command);
-        let names = |entry: &str| entry == call.tool || runs(entry);
+        let names = |entry: &str| entry == call.tool || !call.command.is_empty() && runs(entry);
         self.entries.iter().map(String::as_str).find(|entry| names(entry) && !is_exempt(entry))
     }
 }

@@ -47,11 +47,11 @@ fn has(schema: &Value, parameter: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::builtin::builtin_tools;
+    use crate::builtin::plain_tools;
 
     #[test]
     fn what_could_never_answer_has_its_reason() {
-        let registry = builtin_tools(&|_| None).unwrap();
+        let registry = plain_tools().unwrap();
         let table = [
             ("web_search", "search_github", None),
             ("run_linter", "run_type_checker", None),

@@ -64,7 +64,7 @@ mod web_results;
 mod wrapped;
 
 pub use agent_cpu::AgentCpu;
-pub use builtin::{Overrides, builtin_tools, unknown_parameters};
+pub use builtin::{Overrides, builtin_tools, plain_tools, unknown_parameters};
 pub use command::Command;
 pub use contents::{FileContents, FileStamp};
 pub use context::ToolContext;
@@ -81,7 +81,7 @@ pub use ledger::{ReadLedger, SeenFile};
 pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
 pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
-pub use orchestrate_code::{MapIndex, MapTask};
+pub use orchestrate_code::{MapIndex, MapTask, Stop};
 pub use orchestrate_core::model_search::SearchResult;
 pub use orchestrate_html::Heading;
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};

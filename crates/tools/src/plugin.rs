@@ -114,7 +114,7 @@ impl Extensions {
             return Err(ToolsError::Unusable { tool: last, reason });
         }
         // Names that are taken are an error now, not when the first run starts.
-        extensions.add_to(&mut crate::builtin::builtin_tools(&|_| None)?, &|_| None)?;
+        extensions.add_to(&mut crate::builtin::plain_tools()?, &|_| None)?;
         Ok(extensions)
     }
 

@@ -157,7 +157,7 @@ fn push(page: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin::builtin_tools;
+    use crate::builtin::plain_tools;
     use serde_json::json;
 
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tools.md");
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the file is compared with, and written by this test alone")]
     fn the_page_of_the_tools_is_up_to_date() {
-        let page = tools_reference(&builtin_tools(&|_| None).unwrap());
+        let page = tools_reference(&plain_tools().unwrap());
         if std::env::var("ORCHESTRATE_TOOLS_PAGE").is_ok_and(|value| value == "write") {
             std::fs::write(FILE, &page).unwrap();
         }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_its_description_names_and_parameters() {
-        let registry = builtin_tools(&|_| None).unwrap();
+        let registry = plain_tools().unwrap();
         let page = tools_reference(&registry);
         for tool in registry.tools(None) {
             let begin = page.find(&format!("### `{}`\n", tool.name())).unwrap();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::Validator;
 use orchestrate_core::policy::{Decision, Policy};
@@ -23,23 +23,29 @@ use crate::tool::Tool;
 /// The tools of a registry, with what validates their arguments.
 pub(crate) struct Resolver {
     pub(crate) registry: ToolRegistry,
-    validators: BTreeMap<String, Validator>,
+    validators: BTreeMap<String, OnceLock<Validator>>,
     /// The schemas of calls with parameters that models are not told of.
     wide: BTreeMap<String, Wide>,
     /// The validators of second forms, by their name in lower case.
-    second_validators: BTreeMap<String, Validator>,
+    second_validators: BTreeMap<String, OnceLock<Validator>>,
     left_behind: LeftBehind,
 }
 
 impl Resolver {
-    /// Creates a resolver of the registry's tools.
+    /// Creates a resolver of the registry's tools. The schemas of the shipped tools are compiled once they are needed:
+    /// most runs call few of them.
     ///
     /// # Errors
-    /// [`ToolsError::Schema`] for a tool whose schema cannot be compiled.
+    /// [`ToolsError::Schema`] for a tool of the program's own whose schema cannot be compiled.
     pub(crate) fn new(registry: ToolRegistry) -> Result<Resolver, ToolsError> {
         let mut validators = BTreeMap::new();
         for tool in registry.tools(None) {
-            validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
+            let validator = OnceLock::new();
+            if registry.is_added(tool.name()) {
+                let compiled = arguments::compile(tool.name(), tool.schema())?;
+                validator.get_or_init(|| compiled);
+            }
+            validators.insert(tool.name().to_owned(), validator);
         }
         let mut wide = BTreeMap::new();
         for tool in registry.tools(None).into_iter().filter(|tool| !registry.is_added(tool.name())) {
@@ -49,7 +55,7 @@ impl Resolver {
         }
         let mut second_validators = BTreeMap::new();
         for tool in registry.second_forms() {
-            second_validators.insert(tool.name().to_lowercase(), arguments::compile(tool.name(), tool.schema())?);
+            second_validators.insert(tool.name().to_lowercase(), OnceLock::new());
         }
         Ok(Resolver { registry, validators, wide, second_validators, left_behind: LeftBehind::default() })
     }
@@ -72,6 +78,7 @@ impl Resolver {
             None => self.validators.get(tool.name()),
         };
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
+        let validator = compiled(validator, tool.as_ref())?;
         let wide = self.wide.get(tool.name()).filter(|_| is_builtin).and_then(|wide| wide.for_call(&given));
         let mut arguments = match wide {
             Some(schema) => {
@@ -106,6 +113,16 @@ impl Resolver {
         let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
         self.registry.is_added(own).then_some(&self.left_behind)
     }
+}
+
+/// Returns what validates the arguments of a tool.
+fn compiled<'v>(validator: &'v OnceLock<Validator>, tool: &dyn Tool) -> Result<&'v Validator, ToolError> {
+    if let Some(known) = validator.get() {
+        return Ok(known);
+    }
+    let compiled = arguments::compile(tool.name(), tool.schema());
+    let compiled = compiled.map_err(|error| ToolError::Execution(error.to_string()))?;
+    Ok(validator.get_or_init(|| compiled))
 }
 
 /// The parameters that a tool takes from the calls of other products beside those that models are told of.
@@ -153,4 +170,18 @@ pub(crate) fn request<'a>(
             .map(|first| FirstForm { tool: first.name(), parameters: arguments::required_names(first.schema()) }),
     });
     Request { tool: tool.name(), wrapper, permission: tool.permission(), effects, refused }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arguments;
+    use crate::builtin::plain_tools;
+
+    #[test]
+    fn every_shipped_schema_compiles() {
+        let registry = plain_tools().unwrap();
+        for tool in registry.tools(None).into_iter().chain(registry.second_forms()) {
+            arguments::compile(tool.name(), tool.schema()).unwrap();
+        }
+    }
 }

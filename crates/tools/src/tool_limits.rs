@@ -39,14 +39,14 @@ mod tests {
     use orchestrate_core::ToolSettings;
 
     use super::*;
-    use crate::builtin::builtin_tools;
+    use crate::builtin::plain_tools;
 
     #[test]
     fn the_limits_are_those_of_the_settings() {
         let mut settings = ToolSettings::default();
         settings.code_execution.timeout_seconds = Some(30);
         settings.web_requests.max_response_size_mb = 5;
-        let (registry, limits) = (builtin_tools(&|_| None).unwrap(), CallLimits::of(&settings));
+        let (registry, limits) = (plain_tools().unwrap(), CallLimits::of(&settings));
         let of = |name: &str| limits_of(registry.tool(name).unwrap().as_ref(), &limits);
         assert_eq!(of("run_shell_command")["max_timeout_seconds"], 30);
         assert_eq!(of("fetch_url")["response_bytes"], 5 << 20);

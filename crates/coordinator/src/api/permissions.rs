@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_call_is_decided_as_in_a_run() {
-        let tools = orchestrate_tools::builtin_tools(&|_| None).unwrap();
+        let tools = orchestrate_tools::plain_tools().unwrap();
         let checkout = tempfile::tempdir().unwrap();
         let text = "---\nname: tester\ntools: Read, Bash, Write\n---\nTest it.\n";
         let (role, _) = Role::parse("tester", text, tools.names()).unwrap();

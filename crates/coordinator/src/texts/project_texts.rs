@@ -13,7 +13,7 @@ use orchestrate_core::similar::nearest;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_git::Repo;
 use orchestrate_tools::{
-    Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, unknown_parameters,
+    Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, plain_tools, unknown_parameters,
 };
 
 use crate::error::CoordinatorError;
@@ -58,11 +58,11 @@ impl ProjectTexts {
         tool_files: &[ToolFile],
         extensions: &Extensions,
     ) -> Result<Self, CoordinatorError> {
-        let mut known = builtin_tools(&|_| None)?;
+        let mut known = plain_tools()?;
         extensions.add_to(&mut known, &|_| None)?;
         let words = tool_words(repo, base, known.names())?;
         let own_words = |name: &str| words.get(name).cloned();
-        let mut tools = builtin_tools(&own_words)?;
+        let mut tools = if words.is_empty() { plain_tools()? } else { builtin_tools(&own_words)? };
         extensions.add_to(&mut tools, &own_words)?;
         let problems = add_tool_files(&mut tools, tool_files);
         // A name that has been taken since, by a newer version of this program, is no reason to give a run up.
@@ -87,7 +87,7 @@ impl ProjectTexts {
 ///
 /// Fails if the shipped description of a tool is malformed.
 pub(crate) fn builtin_names() -> Result<ToolNames, CoordinatorError> {
-    Ok(builtin_tools(&|_| None)?.names().clone())
+    Ok(plain_tools()?.names().clone())
 }
 
 /// Reads the instructions at a commit for a task with these files.

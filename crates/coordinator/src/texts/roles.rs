@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn the_fixed_prompt_of_each_shipped_role_stays_within_its_limit() {
         const MOST_TOKENS: usize = 2_500;
-        let registry = orchestrate_tools::builtin_tools(&|_| None).unwrap();
+        let registry = orchestrate_tools::plain_tools().unwrap();
         let roles = Roles::without_project(None, registry.names()).unwrap();
         let prompts = Prompts::of_project(|_| Ok::<_, std::convert::Infallible>(None)).unwrap();
         let counter = orchestrate_model::Tokenizer::load().unwrap();

@@ -15,7 +15,7 @@ use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_tools::{
-    Extensions, MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, ToolRegistry, add_tool_files, builtin_tools,
+    Extensions, MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, ToolRegistry, add_tool_files, plain_tools,
 };
 
 use crate::error::CoordinatorError;
@@ -142,7 +142,7 @@ impl FoundTools {
 
     /// Returns the built-in tools and those of the program.
     fn without_files(&self) -> Result<ToolRegistry, CoordinatorError> {
-        let mut registry = builtin_tools(&|_| None)?;
+        let mut registry = plain_tools()?;
         self.extensions.add_to(&mut registry, &|_| None)?;
         Ok(registry)
     }

@@ -1,6 +1,6 @@
 //! The table of built-in tools, each with its description file.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use orchestrate_core::tool_names::ToolNames;
 
@@ -85,6 +85,19 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("wait_for_agents", agents::WaitForAgents),
     built_in!("aggregate_agent_results", aggregate::AggregateAgentResults),
 ];
+
+/// Returns the registry of the built-in tools as they are shipped. They are made once in a process.
+///
+/// # Errors
+/// [`ToolsError::Description`] if a description or a shipped file is malformed.
+pub fn plain_tools() -> Result<ToolRegistry, ToolsError> {
+    static PLAIN: OnceLock<ToolRegistry> = OnceLock::new();
+    if let Some(plain) = PLAIN.get() {
+        return Ok(plain.clone());
+    }
+    let plain = builtin_tools(&|_| None)?;
+    Ok(PLAIN.get_or_init(|| plain).clone())
+}
 
 /// Creates the registry of the built-in tools, with the project's own descriptions where it has any, and of the
 /// shipped `.tool` files.

@@ -19,5 +19,5 @@ mod todo;
 mod verdict;
 mod web;
 
-pub use catalogue::{Overrides, builtin_tools, unknown_parameters};
+pub use catalogue::{Overrides, builtin_tools, plain_tools, unknown_parameters};
 pub(crate) use names::families_of;

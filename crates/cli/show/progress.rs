@@ -245,6 +245,7 @@ pub(crate) fn in_parentheses(kind: MessageKind) -> String {
 fn detail(event: &Event) -> Option<String> {
     Some(match event {
         Event::TaskReady { task } => format!("{task}: ready"),
+        Event::MapMade { task, .. } => format!("{task}: has a map of the repository"),
         Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
         Event::WorktreePrepared { task, onto: Some(_) } => format!("{task}: merged into its worktree"),
         Event::WorktreeLost { task } => format!("{task}: its worktree is gone, and is created again if it is needed"),

@@ -118,6 +118,11 @@ pub enum AgentFact {
         /// The rendered message.
         text: String,
     },
+    /// The map of the repository was made.
+    MapMade {
+        /// The map, with its heading.
+        text: String,
+    },
     /// A call of the turn waits for something outside the agent; nothing else happens to it until that is over.
     Waits,
     /// Work was returned: a conflict, a failed check, a rejection. It reopens a finished agent.
@@ -185,6 +190,9 @@ pub struct AgentLoop {
     /// Why the work was returned, until a model has replied to that.
     #[serde(default)]
     returned: Option<ReturnCause>,
+    /// Whether it has a map of the repository.
+    #[serde(default)]
+    has_map: bool,
 }
 
 /// Each state carries what is needed to go on, so that a serialized loop is whole.
@@ -223,6 +231,7 @@ impl AgentLoop {
             repeats: Repeats::default(),
             changing,
             returned: None,
+            has_map: false,
         }
     }
 
@@ -295,6 +304,13 @@ impl AgentLoop {
             AgentFact::Replied { reply } => self.replied(reply),
             AgentFact::ToolEnded { answer } => self.tool_ended(answer),
             AgentFact::Delivered { text } => self.heard(text),
+            AgentFact::MapMade { text } => {
+                // Of a worktree that was lost and made again before the first turn, there are two.
+                if !std::mem::replace(&mut self.has_map, true) {
+                    self.context.push(Message::User { text });
+                }
+                Ok(())
+            }
             AgentFact::Waits => {
                 // Whatever ends a wait is news, even that its time is over.
                 self.hear_news();

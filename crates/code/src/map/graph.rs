@@ -1,10 +1,10 @@
 //! The graph of files: an edge leads from a file to each file that declares a name which it refers to, and back, since
 //! what uses a file has to follow its changes. The edges of a file are found when a walk comes to it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::index::{Declaration, IndexedFile, MapIndex, Name, NameId};
-use super::task::{Named, Words, is_compound};
+use super::task::{Named, Words};
 
 /// The weight of a reference to an ordinary name that no other file refers to.
 const ORDINARY: u64 = 1_000;
@@ -61,6 +61,11 @@ impl<'i> Graph<'i> {
         Graph { index, named }
     }
 
+    /// Returns the number of files.
+    pub(super) fn files(&self) -> usize {
+        self.index.files.len()
+    }
+
     /// Returns the names that the task's text has, with how clearly it names them.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'i Name, Named)> {
         self.named.iter().filter_map(|(id, named)| Some((self.index.name(*id)?, *named)))
@@ -68,10 +73,10 @@ impl<'i> Graph<'i> {
 
     /// Returns the edges from a file.
     pub(super) fn edges(&self, from: usize) -> Edges {
-        let mut weights: HashMap<usize, u64> = HashMap::new();
+        let mut weights: Vec<(usize, u64)> = Vec::new();
         let Some(file) = self.index.file(from) else { return Edges { all: Vec::new(), total: LEAST_TOTAL } };
         for lead in self.leads(from, file) {
-            *weights.entry(lead.to.file).or_default() += lead.weight;
+            weights.push((lead.to.file, lead.weight));
         }
         let mut names: Vec<NameId> = file.definitions.iter().filter_map(|definition| definition.name).collect();
         names.sort_unstable();
@@ -80,18 +85,18 @@ impl<'i> Graph<'i> {
             let Some(name) = self.index.name(id) else { continue };
             let weight = self.weight(id, name);
             for user in name.users.iter().filter(|user| user.file != from) {
-                *weights.entry(user.file).or_default() += weight * root(user.count);
+                weights.push((user.file, weight * root(user.count)));
             }
         }
-        let total = weights.values().sum::<u64>().max(LEAST_TOTAL);
-        let mut all: Vec<Edge> = Vec::with_capacity(weights.len());
-        for (to, weight) in weights {
-            let share = share(weight, total);
-            if share > 0 {
-                all.push(Edge { to, share });
+        let total = weights.iter().map(|(_, weight)| weight).sum::<u64>().max(LEAST_TOTAL);
+        weights.sort_unstable();
+        let mut all: Vec<Edge> = Vec::new();
+        for to_one in weights.chunk_by(|(one, _), (other, _)| one == other) {
+            let share = share(to_one.iter().map(|(_, weight)| weight).sum(), total);
+            if let Some((to, _)) = to_one.first().filter(|_| share > 0) {
+                all.push(Edge { to: *to, share });
             }
         }
-        all.sort_unstable_by_key(|edge| edge.to);
         Edges { all, total }
     }
 
@@ -137,7 +142,7 @@ impl<'i> Graph<'i> {
             Some(Named::Word) => ORDINARY * WORD,
             Some(Named::No) | None => ORDINARY,
         };
-        if name.text.len() >= LONG_NAME && is_compound(&name.text) {
+        if name.text.len() >= LONG_NAME && name.is_compound {
             weight *= STRONG;
         }
         if name.is_private || name.text.starts_with('_') {
@@ -157,6 +162,9 @@ fn root(count: u32) -> u64 {
 
 /// Returns a weight's share of a total.
 fn share(weight: u64, total: u64) -> u64 {
+    if let Some(parts) = weight.checked_mul(WHOLE) {
+        return parts / total.max(1);
+    }
     u64::try_from(u128::from(weight) * u128::from(WHOLE) / u128::from(total.max(1))).unwrap_or(WHOLE)
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::tags::Tags;
+use super::task::is_compound;
 
 /// A name that is declared in more files than this says nothing: thousands of files may declare `new`.
 pub(super) const MAX_FILES: usize = 20;
@@ -60,6 +61,8 @@ pub(super) struct Name {
     pub(super) users: Vec<Use>,
     /// Whether every declaration is meant for its own file or type.
     pub(super) is_private: bool,
+    /// Whether it consists of several words.
+    pub(super) is_compound: bool,
 }
 
 /// The declarations of a name in one file.
@@ -98,11 +101,12 @@ impl IndexBuilder {
     }
 
     /// Adds what is in a file; it does nothing if its path is not one of the index.
-    pub fn add(&mut self, path: &str, tags: &Tags) {
+    pub fn add<S: AsRef<str>>(&mut self, path: &str, tags: &Tags<S>) {
         let Ok(at) = self.files.binary_search_by(|file| (*file.path).cmp(path)) else { return };
         let mut definitions = Vec::with_capacity(tags.definitions.len());
         for (number, definition) in tags.definitions.iter().enumerate() {
-            let name = (!definition.name.is_empty()).then(|| self.intern(&definition.name));
+            let name = definition.name.as_ref();
+            let name = (!name.is_empty()).then(|| self.intern(name));
             if let Some(name) = name.and_then(|name| self.names.get_mut(name.position())) {
                 name.declare(at, number, definition.private);
             }
@@ -110,12 +114,12 @@ impl IndexBuilder {
                 name,
                 line: definition.line,
                 parent: definition.parent,
-                signature: definition.signature.as_str().into(),
+                signature: definition.signature.as_ref().into(),
             });
         }
         let mut references = Vec::with_capacity(tags.references.len());
         for (name, count) in &tags.references {
-            references.push(Reference { name: self.intern(name), count: *count });
+            references.push(Reference { name: self.intern(name.as_ref()), count: *count });
         }
         if let Some(file) = self.files.get_mut(at) {
             file.definitions = definitions;
@@ -137,25 +141,30 @@ impl IndexBuilder {
     pub fn finish(self) -> MapIndex {
         let IndexBuilder { mut files, names, by_text } = self;
         drop(by_text);
+        let all = names.len();
         let says_something = |name: &Name| (1..=MAX_FILES).contains(&name.declared.len());
         let mut kept: Vec<(usize, Name)> =
             names.into_iter().enumerate().filter(|(_, name)| says_something(name)).collect();
         kept.sort_unstable_by(|(_, one), (_, other)| one.text.cmp(&other.text));
-        let mut new_ids: HashMap<usize, NameId> = HashMap::with_capacity(kept.len());
+        let mut new_ids: Vec<Option<NameId>> = vec![None; all];
         let mut names = Vec::with_capacity(kept.len());
         for (old, mut name) in kept {
             // Files may have been added in any order.
             name.declared.sort_unstable_by_key(|declaration| declaration.file);
-            new_ids.insert(old, NameId::at(names.len()));
+            name.is_compound = is_compound(&name.text);
+            if let Some(new) = new_ids.get_mut(old) {
+                *new = Some(NameId::at(names.len()));
+            }
             names.push(name);
         }
+        let new_id = |old: NameId| new_ids.get(old.position()).copied().flatten();
         for (at, file) in files.iter_mut().enumerate() {
             for definition in &mut file.definitions {
-                definition.name = definition.name.and_then(|old| new_ids.get(&old.position()).copied());
+                definition.name = definition.name.and_then(new_id);
             }
             let mut references = Vec::new();
             for Reference { name: old, count } in std::mem::take(&mut file.references) {
-                let Some(id) = new_ids.get(&old.position()).copied() else { continue };
+                let Some(id) = new_id(old) else { continue };
                 references.push(Reference { name: id, count });
                 if let Some(name) = names.get_mut(id.position()) {
                     name.users.push(Use { file: at, count });
@@ -215,8 +224,6 @@ impl Name {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::super::tags::Definition;
     use super::*;
 
@@ -225,7 +232,7 @@ mod tests {
             let (name, signature) = ((*name).to_owned(), String::new());
             Definition { name, line: 1, parent: None, private: false, signature }
         };
-        let references: BTreeMap<String, u32> = used.iter().map(|name| ((*name).to_owned(), 1)).collect();
+        let references = used.iter().map(|name| ((*name).to_owned(), 1)).collect();
         Tags { definitions: declared.iter().map(definition).collect(), references }
     }
 

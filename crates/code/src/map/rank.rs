@@ -21,8 +21,57 @@ const STEPS: usize = 40;
 pub(super) struct Ranks {
     /// By file.
     pub(super) of_files: BTreeMap<usize, u64>,
-    /// By file, and the index of a definition in it.
-    pub(super) of_definitions: BTreeMap<(usize, usize), u64>,
+    /// By file; each by the index of the definition in it, as far as any has a rank.
+    of_definitions: HashMap<usize, Vec<u64>>,
+}
+
+impl Ranks {
+    /// Returns the ranks of the definitions of a file, as far as any has one.
+    pub(super) fn of_definitions(&self, file: usize) -> &[u64] {
+        self.of_definitions.get(&file).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds to the rank of a definition of a file.
+    pub(super) fn raise(&mut self, file: usize, definition: usize, part: u64) {
+        let of_file = self.of_definitions.entry(file).or_default();
+        if of_file.len() <= definition {
+            of_file.resize(definition + 1, 0);
+        }
+        if let Some(rank) = of_file.get_mut(definition) {
+            *rank = rank.saturating_add(part);
+        }
+    }
+}
+
+/// What comes to files in one step.
+struct Amounts {
+    /// By file.
+    all: Vec<u64>,
+    /// The files to which something comes.
+    reached: Vec<usize>,
+}
+
+impl Amounts {
+    fn none(files: usize) -> Amounts {
+        Amounts { all: vec![0; files], reached: Vec::new() }
+    }
+
+    fn add(&mut self, file: usize, amount: u64) {
+        let Some(of_file) = self.all.get_mut(file) else { return };
+        if *of_file == 0 && amount > 0 {
+            self.reached.push(file);
+        }
+        *of_file += amount;
+    }
+
+    /// Takes what has come to each file.
+    fn take(&mut self) -> Vec<(usize, u64)> {
+        let mut taken = Vec::with_capacity(self.reached.len());
+        for file in self.reached.drain(..) {
+            taken.extend(self.all.get_mut(file).map(|amount| (file, std::mem::take(amount))));
+        }
+        taken
+    }
 }
 
 /// Returns the rank of each file that is reached from files with these weights, and of what they declare.
@@ -32,9 +81,9 @@ pub(super) struct Ranks {
 pub(super) fn ranks(graph: &Graph<'_>, beginnings: &BTreeMap<usize, u64>, stop: Stop<'_>) -> Result<Ranks, CodeError> {
     let mut edges: HashMap<usize, Edges> = HashMap::new();
     let mut of_files: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut next = Amounts::none(graph.files());
     let mut waiting = shares(beginnings);
     for _ in 0..STEPS {
-        let mut next: BTreeMap<usize, u64> = BTreeMap::new();
         for (from, amount) in waiting {
             *of_files.entry(from).or_default() += amount;
             if amount < LEAST {
@@ -45,26 +94,24 @@ pub(super) fn ranks(graph: &Graph<'_>, beginnings: &BTreeMap<usize, u64>, stop: 
             }
             let followed = amount / 100 * FOLLOWS;
             for edge in &edges.entry(from).or_insert_with(|| graph.edges(from)).all {
-                *next.entry(edge.to).or_default() += flow(followed, edge.share);
+                next.add(edge.to, flow(followed, edge.share));
             }
         }
-        if next.is_empty() {
+        waiting = next.take();
+        if waiting.is_empty() {
             break;
         }
-        waiting = next;
     }
-    let mut of_definitions: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    for (from, rank) in &of_files {
-        let Some(edges) = edges.get(from) else { continue };
-        graph.divide(*from, edges, *rank, &mut |file, definition, part| {
-            *of_definitions.entry((file, definition)).or_default() += part;
-        });
+    let mut ranks = Ranks { of_files, of_definitions: HashMap::new() };
+    for (from, edges) in &edges {
+        let rank = ranks.of_files.get(from).copied().unwrap_or_default();
+        graph.divide(*from, edges, rank, &mut |file, definition, part| ranks.raise(file, definition, part));
     }
-    Ok(Ranks { of_files, of_definitions })
+    Ok(ranks)
 }
 
 /// Divides [`ALL`] by weights.
-fn shares(weights: &BTreeMap<usize, u64>) -> BTreeMap<usize, u64> {
+fn shares(weights: &BTreeMap<usize, u64>) -> Vec<(usize, u64)> {
     let total: u64 = weights.values().sum();
     let share = |weight: u64| u128::from(ALL) * u128::from(weight) / u128::from(total.max(1));
     let share = |weight: u64| u64::try_from(share(weight)).unwrap_or(ALL);

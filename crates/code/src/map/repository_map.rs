@@ -145,8 +145,7 @@ fn raise(ranks: &mut Ranks, named: &[Declaration]) {
     for Declaration { file, definitions } in named {
         let rank = ranks.of_files.get(file).copied().unwrap_or_default();
         for definition in definitions {
-            let own = ranks.of_definitions.entry((*file, *definition)).or_default();
-            *own = own.saturating_add(rank / definitions.len().max(1) as u64);
+            ranks.raise(*file, *definition, rank / definitions.len().max(1) as u64);
         }
     }
 }
@@ -182,9 +181,8 @@ fn entries(ranks: &Ranks, known: &Known<'_>) -> Vec<Entry> {
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut bare: Vec<(Reverse<u64>, usize)> = Vec::new();
     for (file, rank) in &ranks.of_files {
-        let of_file = ranks.of_definitions.range((*file, 0)..(*file + 1, 0));
-        let ranked = of_file.filter(|(_, rank)| **rank > 0);
-        let mut ranked: Vec<(Reverse<u64>, usize)> = ranked.map(|((_, at), rank)| (Reverse(*rank), *at)).collect();
+        let ranked = ranks.of_definitions(*file).iter().enumerate().filter(|(_, rank)| **rank > 0);
+        let mut ranked: Vec<(Reverse<u64>, usize)> = ranked.map(|(at, rank)| (Reverse(*rank), at)).collect();
         ranked.sort_unstable();
         if ranked.is_empty() {
             bare.push((Reverse(*rank), *file));

@@ -1,5 +1,6 @@
 //! What one file declares, and the names that it refers to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,19 +25,37 @@ const MAX_DEFINITIONS: usize = 2_000;
 const MAX_ASKED: usize = 5_000;
 
 /// What one file declares, and the names that it refers to: a function of its language and its text.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tags {
+///
+/// Its texts are of the type `S`: borrowed where they are read again and not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tags<S = String> {
     /// What it declares, in its order.
-    pub definitions: Vec<Definition>,
-    /// How often it refers to each name.
-    pub references: BTreeMap<String, u32>,
+    pub definitions: Vec<Definition<S>>,
+    /// How often it refers to each name, ordered by name.
+    pub references: Vec<(S, u32)>,
+}
+
+/// A text of tags that is borrowed from what they are read from, if it stands there as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<S> Default for Tags<S> {
+    fn default() -> Self {
+        Self { definitions: Vec::new(), references: Vec::new() }
+    }
 }
 
 /// Something that a file declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Definition {
+pub struct Definition<S = String> {
     /// The name by which it is referred to; empty for what is only around others, such as a module.
-    pub name: String,
+    pub name: S,
     /// The number of its line, from 1.
     pub line: usize,
     /// The index of the definition that it is in.
@@ -46,12 +65,12 @@ pub struct Definition {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
     /// The declaration without its body, on one line.
-    pub signature: String,
+    pub signature: S,
 }
 
 impl Tags {
     /// Is raised with every change of what tags contain, also by a grammar: those of another version are not used.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Finds the tags of a text. One whose parse does not come to an end has none.
     ///

@@ -56,6 +56,7 @@ use crate::texts::project_texts::ProjectTexts;
 use crate::texts::repository_map::Maps;
 use crate::texts::roles::{Roles, with_verdicts};
 use crate::texts::tool_files::FoundTools;
+use crate::worker::agent_map;
 
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
@@ -360,6 +361,7 @@ impl Coordinator {
         let batch = Batch { events, blobs: source.into_iter().collect(), ..Batch::default() };
         let journal = self.create(&batch)?;
         let context = Arc::new(self.context(journal)?);
+        agent_map::prepare(&context)?;
         recovery::settle(&context).await?;
         Run::start(context, open_ended, &self.callbacks())
     }
@@ -382,6 +384,7 @@ impl Coordinator {
     /// ([`CoordinatorError::CannotGoOn`]).
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        agent_map::prepare(&context)?;
         prepare(&context, &allowance.reopens(&context.state())).await?;
         requests::go_on(&context, allowance).await?;
         integration_branch::settle(&context).await?;
@@ -397,6 +400,7 @@ impl Coordinator {
     /// See [`Coordinator::resume`].
     pub async fn resume_with(&self, run: &RunId, request: Request) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        agent_map::prepare(&context)?;
         prepare(&context, &request.reopens(&context.state())).await?;
         let id = self.store.send(run, &request)?;
         self.go_on_with(context, Received { id, sent_ms: 0, request }).await
@@ -414,6 +418,7 @@ impl Coordinator {
         request: Request,
     ) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        agent_map::prepare(&context)?;
         // From here on no other process can answer it.
         if self.store.answer(id)?.is_some() {
             return Ok(Takeover::Answered);

@@ -320,7 +320,7 @@ impl Project {
             base,
         };
         let parts = MapParts::at(&self.layout.map_parts());
-        let made = order.make(&self.repo, &parts, &mut None, &|| false)?;
+        let made = order.make(&self.repo, &parts, &|| false)?;
         let counter = Tokenizer::load()?;
         Ok(made.map(|map| TaskMap { tokens: counter.count(&map), map }))
     }

@@ -201,10 +201,7 @@ struct Dispatcher {
 impl Dispatcher {
     /// Works on the run until it ends; on an error, stops all jobs before ending the run, and drops none.
     async fn serve(mut self, requests: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
-        let served = match spawn::prepare_maps(&self.context) {
-            Ok(()) => self.work(requests).await,
-            Err(error) => Err(error),
-        };
+        let served = self.work(requests).await;
         if served.is_err() {
             self.shutdown.raise(ShutdownLevel::Stop);
         }

@@ -87,6 +87,9 @@ requests! {
     /// Reads the task's events, from the first.
     ReadHistory {} -> Vec<Recorded>;
 
+    /// Returns the map of the repository for an agent that has not begun, if it is ready in time.
+    TakeMap {} -> Option<String>;
+
     /// Reads blobs.
     ReadBlobs { ids: Vec<BlobId> } -> Blobs;
 

@@ -1,11 +1,12 @@
 //! The map of the repository in an agent's first message: what the files of its base commit declare, ranked by what its
 //! task names.
 //!
-//! It shows only files that the agent itself may read. The text is recorded with the agent, so that a resumed or
+//! It shows only files that the agent itself may read. The text is recorded, so that a resumed or
 //! replayed run sees the same bytes.
 //!
-//! No request waits for it longer than `map_wait_ms`: an agent whose map is not ready by then begins without one, and
-//! the index is made all the same, for those that come later. It is begun with the run, while the base is checked.
+//! It is made while the base is checked and the agent's worktree is made. No request waits for it longer than
+//! `map_wait_ms` after that: an agent whose map is not ready by then begins without one, and the index is made all the
+//! same, for those that come later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use orchestrate_core::{MapChoice, Oid, Task};
 use orchestrate_git::Repo;
 use orchestrate_model::estimated_tokens_of_code;
 use orchestrate_plan::role::{Delivers, Role};
-use orchestrate_tools::{MapIndex, MapTask, StoredFile, makes_maps, map_index};
+use orchestrate_tools::{MapIndex, MapTask, Stop, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::CoordinatorError;
@@ -82,16 +83,25 @@ pub(crate) struct MapOrder {
 pub(crate) struct Maps {
     repo: Repo,
     parts: MapParts,
-    last: Arc<Mutex<Option<Indexed>>>,
+    last: Arc<Mutex<LastIndex>>,
     /// Whether nobody waits for what is still being made.
     is_over: Arc<AtomicBool>,
 }
 
+/// The index that was made last.
+type LastIndex = Option<Arc<Indexed>>;
+
 /// The index of some files.
-pub(crate) struct Indexed {
+struct Indexed {
     files: Vec<StoredFile>,
     /// `None` if there is nothing to show.
     index: Option<MapIndex>,
+}
+
+/// An index, and how many tokens the map of it may have.
+struct Ready {
+    indexed: Arc<Indexed>,
+    tokens: u64,
 }
 
 impl Maps {
@@ -99,11 +109,12 @@ impl Maps {
         Maps { repo, parts, last: Arc::default(), is_over: Arc::default() }
     }
 
-    /// Begins to make what the map of an order needs, and returns at once.
-    #[expect(clippy::disallowed_methods, reason = "nobody waits for it: the next map does, and no longer than it may")]
+    /// Begins to make the index that the map of an order needs, and returns at once.
+    #[expect(clippy::disallowed_methods, reason = "nobody waits for it: the map does, and no longer than it may")]
     pub(crate) fn prepare(&self, order: MapOrder) {
-        let making = self.begin(order);
-        drop(tokio::task::spawn(making));
+        if order.is_possible().is_ok() {
+            drop(tokio::task::spawn(self.begin(order, |_, _, _| ())));
+        }
     }
 
     /// Makes a map, or returns why there is none. What is not ready in time is made nevertheless, for others.
@@ -119,25 +130,32 @@ impl Maps {
         if let Err(none) = order.is_possible() {
             return Ok(Err(none));
         }
-        let making = tokio::task::spawn(self.begin(order));
+        let making = tokio::task::spawn(self.begin(order, MapOrder::of_index));
         match tokio::time::timeout(wait, making).await {
-            Ok(Ok(made)) => made,
+            Ok(Ok(made)) => Ok(made?.and_then(|map| map)),
             Ok(Err(_)) => Err(CoordinatorError::Panicked { what: "a map of the repository" }),
             Err(_) => Ok(Err(NoMap::NotReady)),
         }
     }
 
-    /// Returns what makes a map; it holds nothing of the run, which need not wait for it.
-    fn begin(
+    /// Returns what makes the index of an order, and of that what is asked for; it holds nothing of the run, which need
+    /// not wait for it. While one index is made, nobody else makes one; maps are made of it side by side.
+    fn begin<T: Send + 'static>(
         &self,
         order: MapOrder,
-    ) -> impl Future<Output = Result<Result<String, NoMap>, CoordinatorError>> + Send + 'static {
+        make: fn(&MapOrder, &Ready, Stop<'_>) -> T,
+    ) -> impl Future<Output = Result<Result<T, NoMap>, CoordinatorError>> + Send + 'static {
         let (repo, parts) = (self.repo.clone(), self.parts.clone());
         let (last, is_over) = (Arc::clone(&self.last), Arc::clone(&self.is_over));
         async move {
-            let mut last: OwnedMutexGuard<Option<Indexed>> = last.lock_owned().await;
-            let stop = move || is_over.load(Ordering::Relaxed);
-            blocking("a map of the repository", move || order.make(&repo, &parts, &mut last, &stop)).await
+            let mut last: OwnedMutexGuard<LastIndex> = last.lock_owned().await;
+            blocking("a map of the repository", move || {
+                let stop = || is_over.load(Ordering::Relaxed);
+                let ready = order.index(&repo, &parts, &mut last, &stop)?;
+                drop(last);
+                Ok(ready.map(|ready| make(&order, &ready, &stop)))
+            })
+            .await
         }
     }
 }
@@ -189,8 +207,7 @@ pub(crate) fn words(task: &Task) -> String {
 }
 
 impl MapOrder {
-    /// Makes the map, with its heading, of at most as many tokens as its budget; or returns why there is none. The
-    /// index is that of the last map, if that was one of the same files.
+    /// Makes the map, with its heading, of at most as many tokens as its budget; or returns why there is none.
     ///
     /// # Errors
     /// If the commit cannot be read.
@@ -198,9 +215,20 @@ impl MapOrder {
         &self,
         repo: &Repo,
         parts: &MapParts,
-        last: &mut Option<Indexed>,
-        stop: &(dyn Fn() -> bool + Sync),
+        stop: Stop<'_>,
     ) -> Result<Result<String, NoMap>, CoordinatorError> {
+        let ready = self.index(repo, parts, &mut None, stop)?;
+        Ok(ready.and_then(|ready| self.of_index(&ready, stop)))
+    }
+
+    /// Makes the index that its map needs; it is the last one, if that is of the same files.
+    fn index(
+        &self,
+        repo: &Repo,
+        parts: &MapParts,
+        last: &mut LastIndex,
+        stop: Stop<'_>,
+    ) -> Result<Result<Ready, NoMap>, CoordinatorError> {
         if let Err(none) = self.is_possible() {
             return Ok(Err(none));
         }
@@ -222,24 +250,18 @@ impl MapOrder {
             None => {
                 let read = |file: &StoredFile| store.read_content(&file.content);
                 let index = map_index(&files, &self.task(), parts, stop, &read)?;
-                Indexed { files, index }
+                Arc::new(Indexed { files, index })
             }
         };
-        let made = self.of_index(indexed.index.as_ref(), tokens, stop);
         // What was stopped is not whole.
-        *last = Some(indexed).filter(|_| !stop());
-        Ok(made)
+        *last = Some(Arc::clone(&indexed)).filter(|_| !stop());
+        Ok(Ok(Ready { indexed, tokens }))
     }
 
-    fn of_index(
-        &self,
-        index: Option<&MapIndex>,
-        tokens: u64,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<String, NoMap> {
-        let index = index.ok_or(NoMap::Nothing)?;
+    fn of_index(&self, Ready { indexed, tokens }: &Ready, stop: Stop<'_>) -> Result<String, NoMap> {
+        let index = indexed.index.as_ref().ok_or(NoMap::Nothing)?;
         let map = index.map(&self.task(), stop).map_err(|_| NoMap::Nothing)?.ok_or(NoMap::NamesNothing)?;
-        let fits = |map: &str| estimated_tokens_of_code(&self.render(map)) as u64 <= tokens;
+        let fits = |map: &str| estimated_tokens_of_code(&self.render(map)) as u64 <= *tokens;
         let shown = map.fit(&fits).ok_or(NoMap::Nothing)?;
         Ok(self.render(&shown))
     }

@@ -51,8 +51,6 @@ pub(crate) struct Sources<'a> {
     pub(crate) deliveries: Vec<Delivery>,
     /// What the tasks have delivered that this one merely comes after.
     pub(crate) before: Vec<Delivery>,
-    /// The map of the repository, with its heading.
-    pub(crate) map: Option<String>,
     /// The tasks that wait for its verdict.
     pub(crate) under_review: Vec<TaskId>,
 }
@@ -161,8 +159,6 @@ fn parts(sources: &Sources<'_>) -> Vec<Part> {
     parts.extend(sources.deliveries.iter().filter_map(diff_part));
     parts.extend(sources.before.iter().map(delivery_part));
     parts.extend(others_part(sources));
-    let map = sources.map.clone();
-    parts.extend(map.map(|text| Part { name: "the map of the repository".to_owned(), text }));
     parts
 }
 

@@ -38,7 +38,7 @@ use crate::run::new_child::{self, NewChild};
 use crate::run::time_limit;
 use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
-use crate::worker::{childrens_work, end_facts, review_end};
+use crate::worker::{agent_map, childrens_work, end_facts, review_end};
 use crate::worktree::hand_backs::HandBacks;
 use crate::worktree::run_branches::{RunBranches, WorkSpan};
 
@@ -115,6 +115,7 @@ impl LinkServer {
         Ok(match request {
             Request::ReadTask(_) => Reply::ReadTask(self.record()?.into()),
             Request::ReadHistory(_) => Reply::ReadHistory(self.history().await?.into()),
+            Request::TakeMap(_) => Reply::TakeMap(agent_map::take(context, task).await?.into()),
             Request::ReadBlobs(of) => Reply::ReadBlobs(self.blobs(of.ids).await?.into()),
             Request::ReadDecisions(_) => Reply::ReadDecisions(self.decisions().into()),
             Request::ReadTaint(_) => Reply::ReadTaint(context.state().taint_guard(task).into()),

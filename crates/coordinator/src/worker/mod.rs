@@ -1,5 +1,6 @@
 //! Works on one task: starts an agent, drives its loop or its command, and links it to the run.
 
+pub(crate) mod agent_map;
 mod childrens_work;
 pub(crate) mod driver;
 pub(crate) mod end_facts;

@@ -1,7 +1,6 @@
 //! Assigns tasks to workers: records the start of an attempt, and collects the worker's input.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::git_path::text;
@@ -25,11 +24,11 @@ use crate::run::authority::{self, READ_SKILL};
 use crate::run::blocking::blocking;
 use crate::run::codec::value_bytes;
 use crate::run::context::RunContext;
-use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::run::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
-use crate::texts::repository_map::{self, MapBudget, MapOrder};
 use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
+use crate::worker::agent_map::{self, MapOf};
 use crate::worker::failing;
 use crate::worker::link_server::LinkServer;
 use crate::worker::under_review::{self, UnderReview};
@@ -44,7 +43,7 @@ pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shut
     let server = LinkServer::new(&context, &task);
     let link = server.link();
     room::require(&context, &task).await?;
-    let ended = match assign(&context, &task, &shutdown).await {
+    let ended = match assign(&context, &task).await {
         Ok(Some(assignment)) => work::work(assignment, link, Arc::clone(&context.host), shutdown).await,
         Ok(None) => Ok(()),
         Err(error) => failing::contain(&context.host, &link, error).await,
@@ -66,7 +65,7 @@ pub(crate) async fn report_out_of_time(
         if link.task().await?.reached_limit().is_none() {
             return Ok(());
         }
-        match assign(&context, &task, &shutdown).await? {
+        match assign(&context, &task).await? {
             Some(assignment) => {
                 work::report_out_of_time(assignment, &link, Arc::clone(&context.host), shutdown, &why).await
             }
@@ -78,13 +77,9 @@ pub(crate) async fn report_out_of_time(
 
 /// Creates the assignment of a task, starting its next attempt if it is ready; returns `None` if there is nothing to
 /// do.
-async fn assign(
-    context: &RunContext,
-    task: &TaskId,
-    shutdown: &Shutdown,
-) -> Result<Option<Assignment>, CoordinatorError> {
+async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
     if matches!(context.task(task)?.next_work(), Some(WorkStep::Begin { .. })) {
-        spawn(context, task, shutdown).await?;
+        spawn(context, task).await?;
     }
     let (record, state) = (context.task(task)?, context.state());
     if matches!(record.next_work(), None | Some(WorkStep::Begin { .. })) {
@@ -136,8 +131,8 @@ fn within(settings: &ToolSettings, authority: Option<Authority>) -> ToolSettings
     settings
 }
 
-/// Records the start of an attempt, with the agent's specification, unless it is stopped before.
-async fn spawn(context: &RunContext, task: &TaskId, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
+/// Records the start of an attempt, with the agent's specification.
+async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
     let review = under_review::of(context, &state, &record).await?;
     let base = match record.base() {
@@ -153,8 +148,7 @@ async fn spawn(context: &RunContext, task: &TaskId, shutdown: &Shutdown) -> Resu
         Work::Run(_) => (None, None, None, None),
         Work::Agent(named) => {
             let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
-            let beginning = Beginning { record: &record, review: &review, base: &base, shutdown };
-            let Some(spec) = agent_spec(context, &role, beginning).await? else { return Ok(()) };
+            let spec = agent_spec(context, &role, Beginning { record: &record, review: &review, base: &base }).await?;
             let sends = sending(context, &record, &role, &spec)?;
             (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)), sends)
         }
@@ -200,17 +194,15 @@ struct Beginning<'a> {
     review: &'a UnderReview,
     /// The commit that it starts from.
     base: &'a Oid,
-    shutdown: &'a Shutdown,
 }
 
-/// Creates an agent's specification: its system text, its first message, its tools and its limits; `None` if it is
-/// stopped.
+/// Creates an agent's specification: its system text, its first message, its tools and its limits.
 async fn agent_spec(
     context: &RunContext,
     role_name: &str,
     beginning: Beginning<'_>,
-) -> Result<Option<AgentSpec>, CoordinatorError> {
-    let Beginning { record, review, .. } = beginning;
+) -> Result<AgentSpec, CoordinatorError> {
+    let Beginning { record, review, base } = beginning;
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
@@ -229,12 +221,12 @@ async fn agent_spec(
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
     let bound = Bound::new(context_tokens, authority.grant.tools.contains(READ_PLAN));
-    let order = map_order(context, role, &authority, MapOf { record, base: beginning.base, context_tokens })?;
-    let Some(map) = map(context, order, beginning.shutdown).await? else { return Ok(None) };
-    let instruction = instruction(context, record, diffs, (bound, map)).await?;
+    // What its map needs is made while its worktree is.
+    context.host.maps.prepare(agent_map::order(context, role, &authority, MapOf { record, base, context_tokens })?);
+    let instruction = instruction(context, record, diffs, bound).await?;
     // What its parent may not do, a child may not either; a plan may let a task take more turns than its role.
     let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };
-    Ok(Some(AgentSpec {
+    Ok(AgentSpec {
         task: task.id.clone(),
         fallbacks: fallback_names.into_iter().map(fallback).collect(),
         model,
@@ -245,7 +237,7 @@ async fn agent_spec(
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
         refuses_repeats: true,
-    }))
+    })
 }
 
 /// Returns how an agent of this role, with the tools of its specification, could send data out.
@@ -274,68 +266,6 @@ fn sending(
     Ok(Means { tools: &spec.tools, grant, policy, web, commands, settings }.sending())
 }
 
-/// Begins to make what maps of the repository need, as far as it follows from the first task that an agent works on.
-pub(crate) fn prepare_maps(context: &RunContext) -> Result<(), CoordinatorError> {
-    let state = context.state();
-    for record in state.tasks() {
-        let Work::Agent(named) = &record.task.work else { continue };
-        // A role that is missing fails the task that needs it.
-        let Ok(role) = context.roles.role(named.as_deref().unwrap_or(&state.settings.agent)) else { continue };
-        let authority = authority::of_agent(context, &state, record, role);
-        let order =
-            map_order(context, role, &authority, MapOf { record, base: &state.base, context_tokens: u64::MAX })?;
-        if order.is_possible().is_ok() {
-            context.host.maps.prepare(order);
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// What the map of an agent is made of, besides its role.
-#[derive(Clone, Copy)]
-struct MapOf<'a> {
-    record: &'a TaskRecord,
-    base: &'a Oid,
-    context_tokens: u64,
-}
-
-fn map_order(
-    context: &RunContext,
-    role: &Role,
-    authority: &Authority,
-    of: MapOf<'_>,
-) -> Result<MapOrder, CoordinatorError> {
-    let (state, task) = (context.state(), &of.record.task);
-    let settings = &state.settings;
-    let rules = authority.rules_within(&settings.rules);
-    let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
-    let worktree = context.host.path_seen(&context.run, &task.id);
-    Ok(MapOrder {
-        base: of.base.clone(),
-        files: task.files.clone(),
-        text: repository_map::words(task),
-        budget: MapBudget::of(role, settings.map_tokens, of.context_tokens),
-        policy: policy.limited(&settings.tool_settings, &worktree),
-        grant: authority.grant.clone(),
-        prompts: context.prompts.clone(),
-    })
-}
-
-/// Makes the map of the repository for an agent, who may get none; `None` if it was stopped.
-async fn map(
-    context: &RunContext,
-    order: MapOrder,
-    shutdown: &Shutdown,
-) -> Result<Option<Option<String>>, CoordinatorError> {
-    let wait = Duration::from_millis(context.state().settings.map_wait_ms);
-    tokio::select! {
-        made = context.host.maps.make(order, wait) => Ok(Some(made?.ok())),
-        // Without a map, the attempt would go on without one once the run is resumed.
-        () = shutdown.reached(ShutdownLevel::Stop) => Ok(None),
-    }
-}
-
 /// Composes the agent's system text: its role, the instructions that apply to its files, and the list of skills.
 async fn system(
     context: &RunContext,
@@ -358,7 +288,7 @@ async fn instruction(
     context: &RunContext,
     record: &TaskRecord,
     diffs: Option<&UnderReview>,
-    (bound, map): (Bound, Option<String>),
+    bound: Bound,
 ) -> Result<String, CoordinatorError> {
     let (task, state) = (&record.task, context.state());
     let notes = match &state.plan_source {
@@ -373,7 +303,7 @@ async fn instruction(
     let under_review = diffs.map(UnderReview::tasks).unwrap_or_default();
     let given = given(context, record).await?;
     let notes = &notes;
-    let sources = Sources { task_text, given, task, state: &state, notes, deliveries, before, map, under_review };
+    let sources = Sources { task_text, given, task, state: &state, notes, deliveries, before, under_review };
     Ok(task_message::compose(&sources, bound))
 }
 

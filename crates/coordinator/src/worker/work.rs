@@ -18,7 +18,7 @@ use orchestrate_plan::role::Delivers;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
     AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan, JudgeRedCheck, ReachLimit,
-    SettleChildren,
+    SettleChildren, TakeMap,
 };
 use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::Verification;
@@ -154,7 +154,18 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     if failed.is_some() {
         return Ok(false);
     }
-    workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone(), onto: None }]).await?;
+    let map = tokio::select! {
+        map = workplace.link.ask(TakeMap {}) => map?,
+        // Without a map, the attempt would go on without one once the run is resumed.
+        () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(false),
+    };
+    let task = workplace.task().clone();
+    let mut prepared = match map {
+        Some(map) => Facts::naming(map.into_bytes(), |text| Event::MapMade { task: task.clone(), text }),
+        None => Facts::from(Vec::new()),
+    };
+    prepared.events.push(Event::WorktreePrepared { task, onto: None });
+    workplace.link.record(prepared).await?;
     Ok(true)
 }
 

@@ -138,6 +138,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sends: Option<crate::sending::Sending>,
     },
+    /// The map of the repository for an agent was made while its worktree was; it follows its first message.
+    #[serde(rename = "agent.map")]
+    MapMade {
+        /// The task.
+        task: TaskId,
+        /// The map, with its heading.
+        text: BlobId,
+    },
     /// The worktree's setup has run, or it has a commit: the one that work was returned onto, or its branch's tip.
     #[serde(rename = "worktree.prepared")]
     WorktreePrepared {

@@ -45,6 +45,7 @@ impl Event {
             Event::QuestionUnanswered(question) => Some(&question.from),
             Event::TaskReady { task }
             | Event::AgentSpawned { task, .. }
+            | Event::MapMade { task, .. }
             | Event::WorktreePrepared { task, .. }
             | Event::WorktreeLost { task }
             | Event::TurnStarted { task, .. }

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 66] = [
+    pub const TYPES: [&'static str; 67] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -14,6 +14,7 @@ impl Event {
         "task.added",
         "task.ready",
         "agent.spawned",
+        "agent.map",
         "worktree.prepared",
         "worktree.lost",
         "turn.started",

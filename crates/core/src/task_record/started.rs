@@ -274,7 +274,8 @@ impl Started {
                 self.branch.prepared(onto.as_ref());
                 Ok(())
             }
-            Event::TurnStarted { .. }
+            Event::MapMade { .. }
+            | Event::TurnStarted { .. }
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
             | Event::ModelWaiting { .. } => self.require_running(),

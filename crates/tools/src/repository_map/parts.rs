@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io::BufRead as _;
 
-use orchestrate_code::{LanguageHint, Tags};
+use orchestrate_code::{LanguageHint, Tags, Text};
 use orchestrate_core::Oid;
 use serde::{Deserialize, Serialize};
 
@@ -34,15 +34,15 @@ pub trait MapLines {
 
 /// One line.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct Line<S> {
     version: u32,
     content: Oid,
     hint: LanguageHint,
-    tags: Tags,
+    tags: Tags<S>,
 }
 
 /// Calls `see` with everything that is kept until that returns `false`. Returns the number of lines.
-pub(super) fn read(kept: &dyn MapLines, see: &mut dyn FnMut(FileVersion, Tags) -> bool) -> usize {
+pub(super) fn read(kept: &dyn MapLines, see: &mut dyn FnMut(FileVersion, Tags<Text<'_>>) -> bool) -> usize {
     let Some(lines) = kept.open() else { return 0 };
     let mut reader = std::io::BufReader::new(lines);
     let (mut line, mut count) = (Vec::new(), 0);
@@ -53,7 +53,7 @@ pub(super) fn read(kept: &dyn MapLines, see: &mut dyn FnMut(FileVersion, Tags) -
             Ok(0) | Err(_) => return count,
             Ok(_) => count += 1,
         }
-        let Ok(one) = serde_json::from_slice::<Line>(&line) else { continue };
+        let Ok(one) = serde_json::from_slice::<Line<Text<'_>>>(&line) else { continue };
         let version = FileVersion { content: one.content, hint: one.hint };
         if one.version == Tags::VERSION && !see(version, one.tags) {
             return count;
@@ -90,7 +90,7 @@ pub(super) fn tidy(kept: &dyn MapLines, count: usize, used: &[FileVersion]) {
     kept.replace(&bytes);
 }
 
-fn write_line(bytes: &mut Vec<u8>, version: FileVersion, tags: Tags) {
+fn write_line<S: Serialize>(bytes: &mut Vec<u8>, version: FileVersion, tags: Tags<S>) {
     let FileVersion { content, hint } = version;
     let before = bytes.len();
     let line = Line { version: Tags::VERSION, content, hint, tags };

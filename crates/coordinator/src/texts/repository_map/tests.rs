@@ -117,9 +117,12 @@ fn map(order: &MapOrder, repository: &BTreeMap<String, String>, reversed: bool) 
     let tokens = order.budget.tokens(usize::MAX).ok()?;
     let folder = tempfile::tempdir().unwrap();
     let parts = MapParts::at(&folder.path().join("parts"));
-    let index = || map_index(&files, &order.task(), &parts, &|| false, &read).unwrap();
-    let made = order.of_index(index().as_ref(), tokens, &|| false).ok();
-    assert_eq!(order.of_index(index().as_ref(), tokens, &|| false).ok(), made, "from the parts that were kept");
+    let ready = || {
+        let index = map_index(&files, &order.task(), &parts, &|| false, &read).unwrap();
+        Ready { indexed: Arc::new(Indexed { files: files.clone(), index }), tokens }
+    };
+    let made = order.of_index(&ready(), &|| false).ok();
+    assert_eq!(order.of_index(&ready(), &|| false).ok(), made, "from the parts that were kept");
     made
 }
 

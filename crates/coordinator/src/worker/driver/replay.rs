@@ -28,7 +28,7 @@ pub(crate) fn named_blobs(facts: &[Recorded]) -> Vec<BlobId> {
     let named = facts.iter().filter_map(|recorded| match &recorded.event {
         Event::ModelReplied { reply, .. } => Some(reply),
         Event::ToolFinished { result, .. } => Some(result),
-        Event::TaskReturned { text, .. } => Some(text),
+        Event::TaskReturned { text, .. } | Event::MapMade { text, .. } => Some(text),
         _ => None,
     });
     named.cloned().collect()
@@ -49,6 +49,10 @@ pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) ->
                 if let Some(envelope) = messages.get(&(from.clone(), *sequence)) {
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }
+            }
+            Event::MapMade { text, .. } => {
+                let text = String::from_utf8_lossy(blobs.get(text)?).into_owned();
+                agent.apply(AgentFact::MapMade { text })?;
             }
             Event::AgentWaiting { .. } => agent.apply(AgentFact::Waits)?,
             Event::ReportDue(due) => agent.apply(AgentFact::ReportDue { limit: due.limit.clone() })?,

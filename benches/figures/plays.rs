@@ -214,7 +214,7 @@ impl Stage {
         let declared = play.files.iter().find(|file| file.path == play.declared);
         let tags = declared.and_then(|file| self.tags.get(&file.content)).cloned().unwrap_or_default();
         let mut used: Vec<&(String, u32)> = tags.references.iter().collect();
-        used.sort_by(|one, other| other.1.cmp(one.1).then(one.0.cmp(other.0)));
+        used.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
         asked.extend(tags.definitions.iter().map(|definition| definition.name.clone()));
         asked.extend(used.into_iter().map(|(name, _)| name.clone()));
         let mut seen = BTreeSet::new();

@@ -99,7 +99,7 @@ bench *ARGS:
 
 # Runs the demonstration of the README.
 demo *ARGS:
-    cargo run --release -p orchestrate -- demo {{ARGS}}
+    cargo run -p orchestrate -- demo {{ARGS}}
 
 # Repeats the walk-throughs of examples/real-input, examples/goal and examples/own-project and records their output.
 record:

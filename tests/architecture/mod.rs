@@ -5,6 +5,7 @@
 
 mod arrows;
 mod bans;
+mod budgets;
 mod commands;
 mod cycles;
 mod denied;
@@ -39,6 +40,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::command_line_in_an_error_is_caught", commands::examples_are_caught),
         case("architecture::files_keep_their_shape", shape::workspace_holds),
         case("architecture::bad_shape_is_caught", shape::examples_are_caught),
+        case("architecture::budgets_only_fall", budgets::workspace_holds),
+        case("architecture::what_budgets_count_is_counted", budgets::examples_are_counted),
         case("architecture::every_promise_names_its_test", promises::readme_holds),
         case("architecture::promise_without_a_test_is_caught", promises::examples_are_caught),
         case("architecture::every_file_that_the_pages_name_exists", paths::pages_hold),

@@ -213,30 +213,31 @@ impl Context {
     /// Requires the user's consent to every provider that a plan, a role or the project chooses, and asks for it if
     /// possible. Returns the names of all providers that the run may use.
     pub(crate) fn require_vendors(&self, vendors: &Vendors) -> Result<BTreeSet<String>, CommandError> {
-        let mut allowed = vendors.allowed.clone();
-        if vendors.unasked.is_empty() {
-            return Ok(allowed);
-        }
-        let mut consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
-        for unasked in &vendors.unasked {
-            let consent = self.provider_consent(&unasked.vendor, &unasked.place);
-            if !consents.covers(&consent) {
-                if !self.terminal.can_ask || !confirms(unasked)? {
-                    return Err(vendor_refusal(unasked));
-                }
-                consents.give(consent).map_err(|error| of_consents(&error))?;
+        for unasked in self.without_consent(vendors)? {
+            if !self.terminal.can_ask || !confirms(unasked)? {
+                return Err(vendor_refusal(unasked));
             }
-            allowed.insert(unasked.vendor.provider.clone());
+            let consent = self.provider_consent(&unasked.vendor, &unasked.place);
+            let mut consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+            consents.give(consent).map_err(|error| of_consents(&error))?;
         }
-        Ok(allowed)
+        let unasked = vendors.unasked.iter().map(|unasked| unasked.vendor.provider.clone());
+        Ok(vendors.allowed.iter().cloned().chain(unasked).collect())
     }
 
     /// Returns the providers among these that the user has neither allowed nor consented to.
     pub(crate) fn without_consent<'v>(&self, vendors: &'v Vendors) -> Result<Vec<&'v UnaskedVendor>, CommandError> {
+        if vendors.unasked.is_empty() {
+            return Ok(Vec::new());
+        }
         let consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
-        let is_open =
-            |unasked: &&UnaskedVendor| !consents.covers(&self.provider_consent(&unasked.vendor, &unasked.place));
-        Ok(vendors.unasked.iter().filter(is_open).collect())
+        let mut open = Vec::new();
+        for unasked in &vendors.unasked {
+            if !consents.covers(&self.provider_consent(&unasked.vendor, &unasked.place)) {
+                open.push(unasked);
+            }
+        }
+        Ok(open)
     }
 
     /// Returns the consent to a provider in the repository around the directory that the program was started in.

@@ -194,6 +194,10 @@ fn a_deleted_test_waits() -> Outcome {
     }
     let reviewed = world.types(&["review", "T1"], 0)?;
     says(&reviewed, &["risk HIGH", "waits for you: it deletes the test file tests/test_a.py"])?;
+    // It is told once.
+    if reviewed.stdout.matches("deletes the test file").count() != 1 {
+        return fail(reviewed.stdout);
+    }
     let approved = world.types(&["approve", "T1", "--json"], 0)?.json()?;
     let files = files_of(&world, &format!("orchestrate/{}/integration", run_id(&approved)?))?;
     if files.contains("test_a.py") { fail(files) } else { Ok(()) }

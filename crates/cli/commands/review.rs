@@ -185,8 +185,8 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
         cost(&entry.usage)
     );
     text.push_str(&error.map(|error| table::failure(&entry.task, error)).unwrap_or_default());
-    let is_hold = |reason: &&String| entry.holds.iter().any(|hold| hold.ends_with(reason.as_str()));
-    for reason in entry.risk_reasons.iter().filter(|reason| !is_hold(reason)) {
+    // What holds the task is told below.
+    for reason in entry.risk_reasons.iter().filter(|reason| !entry.holds.contains(reason)) {
         text.push_str(&format!("risk: {}\n", output::plain(reason)));
     }
     for file in &entry.files {
@@ -211,9 +211,10 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     for hold in &entry.holds {
         text.push_str(&format!("waits for you: {}\n", output::plain(hold)));
     }
-    let is_held = !entry.holds.is_empty();
-    for file in entry.aside.withheld.iter().filter(|_| is_held) {
-        text.push_str(&format!("`orchestrate approve {} --only {}` puts it in\n", entry.task, shown(&file.path)));
+    if !entry.holds.is_empty() {
+        for file in &entry.aside.withheld {
+            text.push_str(&format!("`orchestrate approve {} --only {}` puts it in\n", entry.task, shown(&file.path)));
+        }
     }
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));

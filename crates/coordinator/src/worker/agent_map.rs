@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orchestrate_core::policy::Policy;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentSpec, Authority, Oid, TaskId, TaskRecord};
+use orchestrate_core::{AgentSpec, Oid, TaskId, TaskRecord};
 use orchestrate_plan::Role;
 
 use crate::error::CoordinatorError;
@@ -14,14 +14,17 @@ use crate::run::context::RunContext;
 use crate::texts::repository_map::{self, MapBudget, MapOrder};
 
 /// Begins to make what maps of the repository need, as far as it follows from the first task that an agent works on.
+///
+/// # Errors
+///
+/// Fails if a rule of the run is not valid.
 pub(crate) fn prepare(context: &RunContext) -> Result<(), CoordinatorError> {
     let state = context.state();
     for record in state.tasks() {
         let Work::Agent(named) = &record.task.work else { continue };
         // A role that is missing fails the task that needs it.
         let Ok(role) = context.roles.role(named.as_deref().unwrap_or(&state.settings.agent)) else { continue };
-        let authority = authority::of_agent(context, &state, record, role);
-        let order = order(context, role, &authority, MapOf { record, base: &state.base, context_tokens: u64::MAX })?;
+        let order = order(context, role, MapOf { record, base: &state.base, context_tokens: u64::MAX })?;
         if order.is_possible().is_ok() {
             context.host.maps.prepare(order);
             break;
@@ -30,28 +33,56 @@ pub(crate) fn prepare(context: &RunContext) -> Result<(), CoordinatorError> {
     Ok(())
 }
 
-/// What the map of an agent is made of, besides its role.
-#[derive(Clone, Copy)]
-pub(crate) struct MapOf<'a> {
-    pub(crate) record: &'a TaskRecord,
-    /// The commit that it shows.
-    pub(crate) base: &'a Oid,
-    pub(crate) context_tokens: u64,
-}
-
-/// Returns the order of an agent's map.
+/// Begins to make what the map of one agent needs, which is about to begin at this commit; a later attempt gets none.
 ///
 /// # Errors
 ///
 /// Fails if a rule of the run is not valid.
-pub(crate) fn order(
+pub(crate) fn prepare_for(
     context: &RunContext,
     role: &Role,
-    authority: &Authority,
-    of: MapOf<'_>,
-) -> Result<MapOrder, CoordinatorError> {
+    record: &TaskRecord,
+    base: &Oid,
+) -> Result<(), CoordinatorError> {
+    if record.attempt() == 0 {
+        context.host.maps.prepare(order(context, role, MapOf { record, base, context_tokens: u64::MAX })?);
+    }
+    Ok(())
+}
+
+/// Returns the map of the repository for an agent whose worktree was made; `None` if it gets none, has begun, or the
+/// map is not ready in time.
+///
+/// # Errors
+///
+/// Fails if the agent's specification, or its commit, cannot be read.
+pub(crate) async fn take(context: &RunContext, task: &TaskId) -> Result<Option<String>, CoordinatorError> {
+    let record = context.task(task)?;
+    let (Some(role), Some(spec), Some(base)) = (record.agent(), record.spec(), record.base()) else { return Ok(None) };
+    if record.attempt() > 1 || record.turns() > 0 {
+        return Ok(None);
+    }
+    let role = context.roles.role(role)?;
+    let context_tokens = context.blob_value::<AgentSpec>(spec, "agent")?.context_tokens;
+    let order = order(context, role, MapOf { record: &record, base, context_tokens })?;
+    let wait = Duration::from_millis(context.state().settings.map_wait_ms);
+    let made = context.host.maps.make(order, wait).await?.ok();
+    Ok(made.map(|map| context.host.redactor.owned(map)))
+}
+
+/// What the map of an agent is made of, besides its role.
+#[derive(Clone, Copy)]
+struct MapOf<'a> {
+    record: &'a TaskRecord,
+    /// The commit that it shows.
+    base: &'a Oid,
+    context_tokens: u64,
+}
+
+fn order(context: &RunContext, role: &Role, of: MapOf<'_>) -> Result<MapOrder, CoordinatorError> {
     let (state, task) = (context.state(), &of.record.task);
     let settings = &state.settings;
+    let authority = authority::of_agent(context, &state, of.record, role);
     let rules = authority.rules_within(&settings.rules);
     let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
     let worktree = context.host.path_seen(&context.run, &task.id);
@@ -61,24 +92,7 @@ pub(crate) fn order(
         text: repository_map::words(task),
         budget: MapBudget::of(role, settings.map_tokens, of.context_tokens),
         policy: policy.limited(&settings.tool_settings, &worktree),
-        grant: authority.grant.clone(),
+        grant: authority.grant,
         prompts: context.prompts.clone(),
     })
-}
-
-/// Returns the map of the repository for an agent whose worktree was made; `None` if it gets none, has begun, or the
-/// map is not ready in time.
-pub(crate) async fn take(context: &RunContext, task: &TaskId) -> Result<Option<String>, CoordinatorError> {
-    let (record, state) = (context.task(task)?, context.state());
-    let (Some(role), Some(spec), Some(base)) = (record.agent(), record.spec(), record.base()) else { return Ok(None) };
-    if record.attempt() > 1 || record.turns() > 0 {
-        return Ok(None);
-    }
-    let role = context.roles.role(role)?;
-    let context_tokens = context.blob_value::<AgentSpec>(spec, "agent")?.context_tokens;
-    let authority = authority::of_agent(context, &state, &record, role);
-    let order = order(context, role, &authority, MapOf { record: &record, base, context_tokens })?;
-    let wait = Duration::from_millis(state.settings.map_wait_ms);
-    let made = context.host.maps.make(order, wait).await?.ok();
-    Ok(made.map(|map| context.host.redactor.owned(map)))
 }

@@ -9,7 +9,7 @@ use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::taint::{CommandNetwork, Means};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    AgentSpec, Authority, Fallback, Oid, RunState, Sending, Task, TaskId, TaskRecord, ToolSettings, WorkStep,
+    AgentSpec, Authority, Fallback, RunState, Sending, Task, TaskId, TaskRecord, ToolSettings, WorkStep,
 };
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
@@ -28,7 +28,7 @@ use crate::run::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
 use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
-use crate::worker::agent_map::{self, MapOf};
+use crate::worker::agent_map;
 use crate::worker::failing;
 use crate::worker::link_server::LinkServer;
 use crate::worker::under_review::{self, UnderReview};
@@ -148,7 +148,9 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
         Work::Run(_) => (None, None, None, None),
         Work::Agent(named) => {
             let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
-            let spec = agent_spec(context, &role, Beginning { record: &record, review: &review, base: &base }).await?;
+            // What its map needs is made while its worktree is.
+            agent_map::prepare_for(context, context.roles.role(&role)?, &record, &base)?;
+            let spec = agent_spec(context, &role, &record, &review).await?;
             let sends = sending(context, &record, &role, &spec)?;
             (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)), sends)
         }
@@ -187,22 +189,13 @@ async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, Co
     context.git(move |repo| repo.contains(&target, &tip)).await
 }
 
-/// An attempt that begins.
-#[derive(Clone, Copy)]
-struct Beginning<'a> {
-    record: &'a TaskRecord,
-    review: &'a UnderReview,
-    /// The commit that it starts from.
-    base: &'a Oid,
-}
-
 /// Creates an agent's specification: its system text, its first message, its tools and its limits.
 async fn agent_spec(
     context: &RunContext,
     role_name: &str,
-    beginning: Beginning<'_>,
+    record: &TaskRecord,
+    review: &UnderReview,
 ) -> Result<AgentSpec, CoordinatorError> {
-    let Beginning { record, review, base } = beginning;
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
@@ -221,8 +214,6 @@ async fn agent_spec(
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
     let bound = Bound::new(context_tokens, authority.grant.tools.contains(READ_PLAN));
-    // What its map needs is made while its worktree is.
-    context.host.maps.prepare(agent_map::order(context, role, &authority, MapOf { record, base, context_tokens })?);
     let instruction = instruction(context, record, diffs, bound).await?;
     // What its parent may not do, a child may not either; a plan may let a task take more turns than its role.
     let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };

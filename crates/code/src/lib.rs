@@ -32,7 +32,7 @@ pub use error::{CodeError, MAX_SOURCE_BYTES};
 pub use language::{Language, LanguageHint};
 pub use map::{
     Definition, IndexBuilder, MAX_MAPPED_BYTES, MAX_MAPPED_FILES, MAX_TAGGED_BYTES, MapIndex, MapTask, RepositoryMap,
-    Tags, Text, chosen,
+    TagText, Tags, chosen,
 };
 pub use pattern::{Capture, Pattern, PatternMatch};
 pub use profile::{HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, ProfileFormat};

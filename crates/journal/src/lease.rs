@@ -78,7 +78,10 @@ impl Lease {
     /// Releases the lease of a run that has no facts any more, and removes its file.
     pub(crate) fn remove(self, folder: &Path, run: &RunId) -> Result<(), JournalError> {
         let path = path(folder, run);
-        std::fs::remove_file(&path).map_err(|error| JournalError::io(&path, error))
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(|error| JournalError::io(&path, error)),
+        }
     }
 
     fn sign(&mut self, since_ms: u64, purpose: Purpose) -> std::io::Result<()> {

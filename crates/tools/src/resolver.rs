@@ -40,11 +40,10 @@ impl Resolver {
     pub(crate) fn new(registry: ToolRegistry) -> Result<Resolver, ToolsError> {
         let mut validators = BTreeMap::new();
         for tool in registry.tools(None) {
-            let validator = OnceLock::new();
-            if registry.is_added(tool.name()) {
-                let compiled = arguments::compile(tool.name(), tool.schema())?;
-                validator.get_or_init(|| compiled);
-            }
+            let validator = match registry.is_added(tool.name()) {
+                true => OnceLock::from(arguments::compile(tool.name(), tool.schema())?),
+                false => OnceLock::new(),
+            };
             validators.insert(tool.name().to_owned(), validator);
         }
         let mut wide = BTreeMap::new();

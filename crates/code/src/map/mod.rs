@@ -17,5 +17,5 @@ mod task;
 pub use index::{IndexBuilder, MapIndex};
 pub use limits::{MAX_MAPPED_BYTES, MAX_MAPPED_FILES, MAX_TAGGED_BYTES, chosen};
 pub use repository_map::RepositoryMap;
-pub use tags::{Definition, Tags, Text};
+pub use tags::{Definition, TagText, Tags};
 pub use task::MapTask;

@@ -37,9 +37,9 @@ pub struct Tags<S = String> {
 
 /// A text of tags that is borrowed from what they are read from, if it stands there as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub struct TagText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl AsRef<str> for Text<'_> {
+impl AsRef<str> for TagText<'_> {
     fn as_ref(&self) -> &str {
         &self.0
     }

@@ -119,7 +119,10 @@ fn add_absent(programs: &mut Vec<ProgramSeen>, pins: &[Pin]) {
         programs.push(ProgramSeen {
             name: pin.program.clone(),
             reason: Some(format!("{} pins {version}, and it is not installed", pin.by)),
-            fix: Some(format!("install `{}`: `corepack enable` does, where Node comes with corepack", pin.program)),
+            fix: Some(match pin.program.as_str() {
+                "pnpm" | "yarn" => "type `corepack enable`, or install it".to_owned(),
+                _ => "install it".to_owned(),
+            }),
             ..ProgramSeen::default()
         });
     }

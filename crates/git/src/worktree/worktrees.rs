@@ -287,7 +287,7 @@ impl Worktrees<'_> {
             self.fill(&worktree, &head)?;
             if let Some(times) = &spec.times {
                 self.set_recorded_times(&worktree, times, &head)?;
-                self.set_time_of_head(&worktree, (&head, spec.branch.as_deref()))?;
+                self.set_time_of_head(&worktree, &head, spec.branch.as_deref())?;
             }
         } else {
             // A killed process may have filled it only in part.
@@ -298,7 +298,7 @@ impl Worktrees<'_> {
 
     /// Gives a worktree's HEAD, and the file of its branch, the time of the commit: a build script that follows them
     /// need not run again in each new worktree.
-    fn set_time_of_head(&self, worktree: &Worktree, (head, branch): (&Oid, Option<&str>)) -> Result<(), GitError> {
+    fn set_time_of_head(&self, worktree: &Worktree, head: &Oid, branch: Option<&str>) -> Result<(), GitError> {
         let failed = || GitError::library(format!("read {head}"));
         let commit = self.repo.handle()?.find_commit(theirs(head)?).map_err(failed())?.time().seconds();
         let since = Duration::from_secs(u64::try_from(commit).unwrap_or_default());

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io::BufRead as _;
 
-use orchestrate_code::{LanguageHint, Tags, Text};
+use orchestrate_code::{LanguageHint, TagText, Tags};
 use orchestrate_core::Oid;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ struct Line<S> {
 }
 
 /// Calls `see` with everything that is kept until that returns `false`. Returns the number of lines.
-pub(super) fn read(kept: &dyn MapLines, see: &mut dyn FnMut(FileVersion, Tags<Text<'_>>) -> bool) -> usize {
+pub(super) fn read(kept: &dyn MapLines, see: &mut dyn FnMut(FileVersion, Tags<TagText<'_>>) -> bool) -> usize {
     let Some(lines) = kept.open() else { return 0 };
     let mut reader = std::io::BufReader::new(lines);
     let (mut line, mut count) = (Vec::new(), 0);
@@ -53,7 +53,7 @@ pub(super) fn read(kept: &dyn MapLines, see: &mut dyn FnMut(FileVersion, Tags<Te
             Ok(0) | Err(_) => return count,
             Ok(_) => count += 1,
         }
-        let Ok(one) = serde_json::from_slice::<Line<Text<'_>>>(&line) else { continue };
+        let Ok(one) = serde_json::from_slice::<Line<TagText<'_>>>(&line) else { continue };
         let version = FileVersion { content: one.content, hint: one.hint };
         if one.version == Tags::VERSION && !see(version, one.tags) {
             return count;

@@ -82,6 +82,7 @@ maps:
 # names; prints what holds and which controls trip.
 hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
+    ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate crafted_files_cost
 
 # Tests control groups in an emulated machine that boots this Linux image, as root and as an ordinary user.
 cgroups KERNEL *TESTS:

@@ -44,9 +44,9 @@ const LEAST_APPENDS: u64 = 120;
 /// One kill in this many may come too late, since runs of agents differ by an append or two.
 const SURVIVORS_ONE_IN: usize = 10;
 /// How many appends the short form tries, of each kind: in the run of two agents, and in other
-/// runs, which are shorter.
-const SHORT_FORM: u64 = 4;
-const SHORTER_FORM: u64 = 2;
+/// runs, which are shorter. The long form tries the others.
+const SHORT_FORM: u64 = 3;
+const SHORTER_FORM: u64 = 1;
 /// A fault that no run reaches. With it, each append is a transaction of its own, as in the runs
 /// that are killed.
 const NO_FAULT: &str = "before:1000000";
@@ -498,7 +498,7 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
 /// Returns the appends to try: evenly spread in the short form, all of them (then the flag is set), or one.
 fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
     let wanted = std::env::var(LONG_FORM).unwrap_or_default();
-    let spread = || (0..short_form).map(|at| 1 + at * (appends - 1) / (short_form - 1)).collect();
+    let spread = || (1..=short_form).map(|part| part * appends / (short_form + 1)).collect();
     match wanted.parse() {
         Ok(only) => (false, vec![only]),
         Err(_) if wanted == "all" => (true, (1..=appends).collect()),

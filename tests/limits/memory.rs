@@ -13,9 +13,15 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![case("memory::crafted_files_cost_the_coordinator_little", crafted_files_cost_the_coordinator_little)]
 }
 
+/// The environment variable that, set to `all`, selects the long form.
+const LONG_FORM: &str = "ORCHESTRATE_HOSTILE";
 /// The most that crafted files may add to the coordinator's peak, in kilobytes.
 const MOST_GROWTH: u64 = 200 << 10;
-const AGENTS: usize = 6;
+/// How many agents call the tools at once; in the long form (`ORCHESTRATE_HOSTILE=all`), and otherwise.
+const MANY_AGENTS: usize = 6;
+const AGENTS: usize = 2;
+/// The short form's files are this many times smaller.
+const SHORT_PART: usize = 6;
 /// The calls with which each of them begins.
 const CALLS: usize = 13;
 const MEGABYTE: usize = 1 << 20;
@@ -43,7 +49,9 @@ const ROLE: &str = "---\nname: implementer\ndescription: Looks.\ntools: analyze_
     read_file, grep, write_file, append_file, run_shell_command, git_diff\n---\nLook.\n";
 
 fn crafted_files_cost_the_coordinator_little() -> Outcome {
-    let (ordinary, crafted) = (peak(false)?, peak(true)?);
+    let is_long = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
+    let (agents, part) = if is_long { (MANY_AGENTS, 1) } else { (AGENTS, SHORT_PART) };
+    let (ordinary, crafted) = (peak(agents, None)?, peak(agents, Some(part))?);
     match crafted.saturating_sub(ordinary) {
         growth if growth <= MOST_GROWTH => Ok(()),
         growth => fail(format!("crafted files cost {} MB: {crafted} instead of {ordinary} kB", growth >> 10)),
@@ -51,21 +59,21 @@ fn crafted_files_cost_the_coordinator_little() -> Outcome {
 }
 
 /// Returns the peak of the coordinator's memory in kilobytes in a run whose agents call the tools
-/// on all files at once.
-fn peak(is_crafted: bool) -> Result<u64, Failed> {
+/// on all files at once. The files are crafted ones, of a part of their size, or else small ones.
+fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
     let world = World::plain()?;
     world.repository.write("agents/implementer.md", ROLE)?;
     for (name, begin, piece, bytes) in CRAFTED {
-        let repeated = if is_crafted { bytes / piece.len() } else { 10 };
+        let repeated = part.map_or(10, |part| bytes / part / piece.len());
         world.repository.write(&format!("crafted/{name}"), &format!("{begin}{}", piece.repeat(repeated)))?;
     }
     world.repository.commit_all("Add files")?;
-    let tasks: String = (1..=AGENTS).map(|number| format!("- [ ] T{number} look\n")).collect();
+    let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} look\n")).collect();
     let plan = world.write("plan.md", &tasks)?;
-    let large = if is_crafted { "300000000" } else { "300" };
+    let large = if part.is_some() { "300000000" } else { "300" };
     let model = world.script(&script(large))?;
-    let agents = AGENTS.to_string();
-    let mut running = world.orchestrate(&["run", &plan, "--model", &model, "--max-agents", &agents]).start()?;
+    let most = agents.to_string();
+    let mut running = world.orchestrate(&["run", &plan, "--model", &model, "--max-agents", &most]).start()?;
     let status = format!("/proc/{}/status", running.pid());
     let mut peak = 0;
     until(std::time::Duration::from_secs(300), || {
@@ -74,14 +82,14 @@ fn peak(is_crafted: bool) -> Result<u64, Failed> {
         Ok(running.has_ended()?.then_some(()))
     })?;
     let ran = running.end()?.exits(0)?;
-    if !is_crafted {
-        require_done(&world)?;
+    if part.is_none() {
+        require_done(&world, agents)?;
     }
     if peak == 0 { fail(ran.stdout).map(|()| 0) } else { Ok(peak) }
 }
 
 /// Requires that the tools do what the agents ask for, if nothing is too large: refused calls cost nothing.
-fn require_done(world: &World) -> Outcome {
+fn require_done(world: &World, agents: usize) -> Outcome {
     let archive = world.archive()?;
     let run = archive.store().runs()?.into_iter().next().ok_or("there is no run")?;
     let (mut done, mut failed) = (0, Vec::new());
@@ -95,7 +103,7 @@ fn require_done(world: &World) -> Outcome {
             failed.push(format!("{tool}: {outcome:?} {why}"));
         }
     }
-    if failed.is_empty() && done >= AGENTS * CALLS { Ok(()) } else { fail(format!("{done}\n{}", failed.join("\n"))) }
+    if failed.is_empty() && done >= agents * CALLS { Ok(()) } else { fail(format!("{done}\n{}", failed.join("\n"))) }
 }
 
 /// Returns the script of agents that call every tool on everything, and then write a large file and

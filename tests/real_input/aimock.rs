@@ -87,13 +87,13 @@ impl Drop for Aimock {
 fn speaks(model: &str, path: &str) -> Outcome {
     let (home, repository, server) =
         (Home::new()?, Repository::unborn()?, Aimock::start(&Path::new(FOLDER).join("replies.json"))?);
-    let edited = "crates/core/src/lib.rs";
+    let edited = "crates/files/src/lib.rs";
     repository.write(edited, &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(edited))?)?;
     repository.commit_all("Start")?;
     // The agent is told the command from the start, so the command does not contain the words that come back.
     let check =
-        "grep -q 'Did you mean' crates/core/src/question.rs || { printf 'begin with a %s letter' capital; exit 1; }";
-    repository.write("plan.md", &format!("- [ ] T3 Add `did_you_mean` (model: {model})\n  - verify: {check}\n"))?;
+        "grep -q '{} MB' crates/files/src/words.rs || { printf 'in %s letters' capital; exit 1; }";
+    repository.write("plan.md", &format!("- [ ] T3 Add `megabytes` (model: {model})\n  - verify: {check}\n"))?;
     let run = home
         .orchestrate(repository.path(), &["run", "plan.md"])
         .env("OPENAI_BASE_URL", format!("http://{}/v1", server.address))
@@ -104,8 +104,8 @@ fn speaks(model: &str, path: &str) -> Outcome {
         .exits(0)?;
     require_words(&run.stderr, &["T3: returned: verification failed", "T3: merged as"])?;
     let branch = repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
-    require_words(&repository.show(&branch, edited)?, &["pub mod question;"])?;
-    require_words(&repository.show(&branch, "crates/core/src/question.rs")?, &["Did you mean `{known}`?"])?;
+    require_words(&repository.show(&branch, edited)?, &["pub mod words;"])?;
+    require_words(&repository.show(&branch, "crates/files/src/words.rs")?, &["{} MB"])?;
     let asked = server.asked()?;
     let expected = vec![(path.to_owned(), 200); 6];
     if asked == expected { Ok(()) } else { fail(format!("{asked:#?}")) }

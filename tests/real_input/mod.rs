@@ -1,8 +1,8 @@
 //! Real input: commands and agents change the code of a clone of this project, and the compiler checks them.
 //!
-//! `examples/real-input` contains the plan, the replies of the model and the walk-through that
-//! these tests record. The tests run the built program, in each tier, with the tests' own model
-//! server and with a third-party one ([`aimock`]).
+//! `examples/real-input` contains the plan, the replies of the model and the walk-through that these tests record. The
+//! tests run the built program in the full tier, with the tests' own model server and with a third-party one
+//! ([`aimock`]); `field` has a cargo workspace in both tiers.
 
 mod aimock;
 mod goal;
@@ -34,9 +34,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case(name("this_project_is_changed_checked_reviewed_and_landed"), walk_through)
             .needs(CLONE)
             .in_tier(Confinement::Full),
-        case(name("this_project_is_changed_and_checked_fallback"), change_and_check)
-            .needs(CLONE)
-            .in_tier(Confinement::Fallback),
         case(name("the_walk_through_shows_what_is_tested"), walkthrough::shows_what_is_tested),
     ];
     for (tier, word) in [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")] {
@@ -64,25 +61,6 @@ fn printed(tier: Confinement) -> String {
     format!("sandbox tier: {tier}\n")
 }
 
-/// Runs one command and one agent in the fallback tier. None of their work comes back, so that the dependencies are
-/// compiled once.
-fn change_and_check() -> Outcome {
-    let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
-    let plan = example("plan.md")?;
-    let (head, tasks) = plan.split_once("- [ ] ").ok_or_else(|| Failed::from("the plan has no tasks"))?;
-    let chosen = tasks.split("- [ ] ").filter(|task| task.starts_with("T1 ") || task.starts_with("T3 "));
-    let chosen = chosen.fold(head.to_owned(), |plan, task| format!("{plan}- [ ] {task}"));
-    clone.write("plan.md", &chosen)?;
-    let mut session = Session::new(&home, clone.path(), Confinement::Fallback)?.with_models(&server);
-    let before = clone.fingerprint()?;
-    let run = session.types("orchestrate run plan.md")?;
-    require_words(&run, &[&printed(Confinement::Fallback), "succeeded in"])?;
-    before.require_same(&clone.fingerprint()?)?;
-    ["T1", "T3"]
-        .iter()
-        .try_for_each(|task| require_compiled(&session.types(&format!("orchestrate log {task} --tools"))?))
-}
-
 /// Follows a user who clones this project and lets the program work on it.
 fn walk_through() -> Outcome {
     let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
@@ -95,27 +73,27 @@ fn walk_through() -> Outcome {
     let before = clone.fingerprint()?;
     require_words(&session.types(run)?, &[&printed(Confinement::Full), "succeeded in"])?;
     let integration = clone.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
-    require_changes(&clone, &integration, "did you mean")?;
+    require_changes(&clone, &integration, "{} mb")?;
     require_came_back(&server, &session.types(log)?)?;
     for task in ["T1", "T2", "T3", "T4", "T5"] {
         require_compiled(&session.quietly(&format!("orchestrate log {task} --tools"))?)?;
     }
 
     require_words(&session.types(review)?, &["T5", "merged"])?;
-    require_words(&session.types(look)?, &["+pub fn did_you_mean", "orchestrate reject T3"])?;
+    require_words(&session.types(look)?, &["+pub fn megabytes", "orchestrate reject T3"])?;
     require_words(
         &session.types(reject)?,
         &["T3: started @implementer with openai/local (attempt 2)", "succeeded in"],
     )?;
-    require_changes(&clone, &integration, "Did you mean")?;
+    require_changes(&clone, &integration, "{} MB")?;
     require_compiled(&session.types(mended)?)?;
     before.require_same(&clone.fingerprint()?)?;
 
     let was = clone.git(&["rev-parse", "HEAD"])?;
     require_words(&session.types(land)?, &["has landed: main went from", "boxes"])?;
-    require_changes(&clone, "main", "Did you mean")?;
+    require_changes(&clone, "main", "{} MB")?;
     require_words(&session.types(landed)?, &["Merge T"])?;
-    let added = "crates/core/src/question.rs";
+    let added = "crates/files/src/words.rs";
     if clone.read(added)? != format!("{}\n", clone.show("main", added)?) {
         return fail("the checkout does not hold what has landed");
     }
@@ -135,27 +113,28 @@ fn walk_through() -> Outcome {
 }
 
 /// Requires that the changes of all tasks are in a commit.
-fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcome {
+fn require_changes(clone: &Repository, revision: &str, unit: &str) -> Outcome {
     let table = [
-        ("message.rs", "MAILBOX_CAPACITY: usize = 128;"),
-        ("context.rs", "KEPT_RESULTS: usize = 8;"),
-        ("lib.rs", "pub mod question;"),
-        ("question.rs", question),
-        ("message.rs", "Self::Agent(agent) => Some(agent),"),
-        ("ids.rs", "pub fn word(&self) -> &str {"),
+        ("locked.rs", "const TRIES: usize = 16;"),
+        ("removal.rs", "const TRIES: usize = 32;"),
+        ("lib.rs", "pub mod words;"),
+        ("words.rs", unit),
+        ("plain.rs", "Self::Below(folder) => Some(folder),"),
+        ("temporary.rs", "pub fn name(&self) -> Option<&std::ffi::OsStr> {"),
     ];
-    table.iter().try_for_each(|(file, words)| {
-        require_words(&clone.show(revision, &format!("crates/core/src/{file}"))?, &[words])
-    })
+    for (file, words) in table {
+        require_words(&clone.show(revision, &format!("crates/files/src/{file}"))?, &[words])?;
+    }
+    Ok(())
 }
 
 /// Requires that the compiler's error about a changed line is in the log, and that it was sent to
 /// the line's author.
 fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
-    let place = "--> crates/core/src/message.rs:";
+    let place = "--> crates/files/src/plain.rs:";
     require_words(
         log,
-        &["error[E0308]: mismatched types", place, "Self::Agent(agent) => agent,", "FAILED (exit code 101)"],
+        &["error[E0308]: `match` arms have incompatible types", place, "Self::Below(folder) => folder,", "FAILED (exit code 101)"],
     )?;
     let told = server.requests().iter().any(|request| {
         let newest = request.body["messages"].as_array().and_then(|messages| messages.last()).cloned();
@@ -168,7 +147,7 @@ fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
 fn require_compiled(log: &str) -> Outcome {
     let compiled = log.lines().any(|line| {
         let line = line.trim_start_matches([' ', '|']);
-        line.starts_with("Checking orchestrate-core v") && line.ends_with("/crates/core)")
+        line.starts_with("Checking orchestrate-files v") && line.ends_with("/crates/files)")
     });
     if compiled {
         require_words(log, &["Finished `dev` profile", "check of the merged tree passed"])

@@ -15,7 +15,7 @@ pub(super) const TYPED: [&str; 11] = [
     "orchestrate log T4 --tools",
     "orchestrate review",
     "orchestrate review T3",
-    "orchestrate reject T3 --at crates/core/src/question.rs:5 -m 'Questions to people begin with a capital letter.'",
+    "orchestrate reject T3 --at crates/files/src/words.rs:5 -m 'Units are written in capital letters.'",
     "orchestrate log T3 --tools",
     "orchestrate land",
     "git log --oneline --first-parent -6",
@@ -40,7 +40,7 @@ fn page() -> PathBuf {
 fn shortened(shown: &str) -> String {
     let is_other = |line: &str| {
         let line = line.trim_start_matches([' ', '|']);
-        OTHERS.iter().any(|word| line.starts_with(word)) && !line.contains(" orchestrate-core ")
+        OTHERS.iter().any(|word| line.starts_with(word)) && !line.contains(" orchestrate-files ")
     };
     let (mut text, mut left_out) = (String::new(), 0);
     for line in shown.lines() {

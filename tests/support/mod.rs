@@ -49,9 +49,7 @@ pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};
 pub(crate) use played::Played;
-pub(crate) use process::{
-    GRACE, WITHOUT_BUBBLEWRAP, git_program, is_alive, open_gate, require_gone, seconds, with_program, write_program,
-};
+pub(crate) use process::{GRACE, WITHOUT_BUBBLEWRAP, git_program, is_alive, open_gate, path_of, require_gone, seconds, with_program, write_program};
 pub(crate) use program::{Home, Invocation, Ran, Running, require_words, says, until, workspace_cargo};
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script, done, write};

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -17,6 +17,16 @@ pub(crate) const GRACE: Duration = Duration::from_secs(60);
 /// one available.
 pub(crate) const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \
      if [ -f $program ]; then mount --bind /dev/null $program; fi; done";
+
+/// Returns the path of a program that is found by its name on `PATH`, or the name if there is none.
+///
+/// Rust starts a program that is named by its path without forking, which here would copy the tables of a large process:
+/// a test starts git dozens of times.
+pub(crate) fn path_of(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
+    files.find(|file| file.is_file()).unwrap_or_else(|| PathBuf::from(program))
+}
 
 /// Reports whether a process with this word among its arguments is alive.
 pub(crate) fn is_alive(word: &str) -> Result<bool, Failed> {
@@ -58,7 +68,7 @@ pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<Stri
 /// of the open file until it is executed itself, and the kernel executes no file that is open for writing (ETXTBSY,
 /// execve(2)); on a loaded machine, that may last until the file is to be executed.
 pub(crate) fn write_program(path: &Path, text: &str) -> Outcome {
-    let mut shell = Command::new("sh");
+    let mut shell = Command::new(path_of("sh"));
     shell.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
     let mut shell = shell.spawn()?;
     // The pipe is closed at the end of the statement, which ends the program.

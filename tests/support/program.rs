@@ -19,6 +19,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::path_of;
+
 /// How long a program may take unless the test sets another limit; long enough for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the pipes of a program may stay open after its end.
@@ -105,7 +107,7 @@ impl Home {
 
     /// Prepares to start any other program in the same environment.
     pub(crate) fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Invocation {
-        let mut command = Command::new(program);
+        let mut command = Command::new(path_of(program));
         command.args(arguments).current_dir(directory).env_clear().envs(self.environment());
         Invocation { command, stdin: Vec::new(), patience: PATIENCE }
     }

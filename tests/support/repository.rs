@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
+use super::path_of;
+
 /// What users keep in the git directory, or what a merge or rebase of theirs would leave there.
 /// Objects, the records of our worktrees and our branches are not theirs.
 const WATCHED: [&str; 14] = [
@@ -318,7 +320,7 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> Result<String, Failed
 
 /// Runs git as [`git`] does, with this file as the user's configuration.
 fn git_with(configuration: &Path, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
-    let output = Command::new("git")
+    let output = Command::new(path_of("git"))
         .args(arguments)
         .current_dir(directory)
         .env_clear()

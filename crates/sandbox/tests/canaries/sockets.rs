@@ -131,6 +131,11 @@ fn tcp_swapped(target: &str) -> io::Result<()> {
             }
         });
         let reached = (0..ROUNDS).any(|_| {
+            // On a busy machine the other thread may not run for many rounds, and there would be no race.
+            let before = port.load(Ordering::Relaxed);
+            while port.load(Ordering::Relaxed) == before {
+                thread::yield_now();
+            }
             let Ok(fd) = socket(libc::AF_INET, libc::SOCK_STREAM, 0) else { return false };
             let (at, size) = ((&raw const address).cast(), size_of_val(&address) as u32);
             let connected = unsafe { libc::connect(fd, at, size) } == 0;
